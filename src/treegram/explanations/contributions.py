@@ -29,7 +29,7 @@ from treegram.graphs import Graphs, as_graphs
 from treegram.kernels import FeatureMap, KernelSum, Nystroem, ODDCLFeatures
 from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
-from treegram.kernels.grid import split_pipeline
+from treegram.kernels.grid import through_pipeline
 from treegram.models.solver import one_against_rest
 from treegram.structure.hashing import arc_hashes, node_hashes
 
@@ -92,11 +92,8 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     leaves = [leaf for part in parts for leaf in part.leaves()]
     graphs = _choose_graphs(graphs, [leaf.seen for leaf in leaves if not leaf.has_columns])
     node_values = np.zeros((graphs.n_nodes, len(outputs)))
-    tables, constants, names = (
-        [np.zeros((len(graphs), 0, len(outputs)))],
-        np.zeros((len(graphs), len(outputs))),
-        list[str](),
-    )
+    tables, constants = [np.zeros((len(graphs), 0, len(outputs)))], np.zeros((len(graphs), len(outputs)))
+    names: list[str] = []
     for leaf in leaves:
         if leaf.has_columns:
             values, constant, own = leaf.kernel._column_parts(leaf.seen, leaf.weights)
@@ -646,10 +643,8 @@ def _read_model(model: Any, X: Any) -> tuple[Graphs, list[Part], Floats, tuple[A
 def _make_part(kernel: Any, weights: Floats, X: Graphs, features: Any, outputs: tuple[Any, ...], final: Any) -> Part:
     """Apply the steps before a kernel, and check that its weights fit: compiled code does not check their number."""
     if kernel is not features:
-        steps, kernel = split_pipeline(kernel)
-        for step in steps:
-            X = step.transform(X)
-        X = kernel._check_like_fitted(as_graphs(X))
+        kernel, X = through_pipeline(kernel, X)
+        X = kernel._check_like_fitted(X)
     n_columns = len(kernel.graphs_) if features is None else features.n_features_out_
     if weights.shape != (n_columns, len(outputs)):
         raise ParameterError(

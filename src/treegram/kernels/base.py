@@ -29,6 +29,7 @@ from treegram._core.errors import InvalidGraphError, ParameterError
 from treegram._core.machine import require_gram
 from treegram._core.params import (
     FLAG,
+    FUNCTION,
     NOTHING,
     SEED,
     Allowed,
@@ -43,7 +44,7 @@ from treegram._core.text import counted, listed
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import Grid, GridPoint, grid_params, grid_points
-from treegram.pairsum.attributes import scaled_gamma
+from treegram.pairsum.attributes import NODE_KERNEL_NAMES, scaled_gamma
 from treegram.pairsum.tiles import complete
 from treegram.structure.features import Features, gather
 
@@ -131,6 +132,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     uses_attributes: ClassVar[bool] = True
     _warns_of_unused = True  # parts of a sum do not warn: the sum does
     _one_pass: ClassVar[tuple[str, ...]] = ()  # parameters that one pass can vary
+    _adds_up: ClassVar[bool] = False  # whether a larger value of the only one-pass parameter just adds to the sums
     # What explanations attribute contributions to: "" (not a sum over nodes), "nodes", or "trees" around
     # nodes.
     _explained_by: ClassVar[str] = ""
@@ -139,6 +141,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         "missing_labels": (Words("degree", "constant"),),
         "use_labels": (FLAG,),
         "use_edge_labels": (FLAG,),
+        "gamma": (Number(0), Words("scale"), NOTHING),
+        "node_kernel": (Words(*NODE_KERNEL_NAMES), FUNCTION),
         "normalize": (FLAG, Words("cosine", "tanimoto")),
         "random_state": SEED,
         "n_jobs": (Whole(), NOTHING),
@@ -298,21 +302,35 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         points = grid_params(param_grid)
         require_gram(len(points), len(X) + len(X_new), len(X))
         self._check_alike(X_new, X)
+        n, order = len(points), np.arange(len(points))
+        if self._adds_up:
+            ((name, values),) = grid.items()
+            steps, order = np.unique(np.asarray(values), return_inverse=True)
+            n, grid = len(steps), {name: steps.tolist()}
         worker = clone(self)
         worker._learn(X, grid)
         fitted = worker._describe(X, grid)
-        grams = worker._pair_sums(fitted, None).reshape(len(points), len(X), len(X))
+        grams = self._totals(worker._pair_sums(fitted, None).reshape(n, len(X), len(X)))
         diagonals = self._finite(_diagonals(grams))
         complete_gram(grams, diagonals, self._normalization)
-        rows, self_kernels = np.empty((len(points), 0, len(X))), np.empty((len(points), 0))
+        rows, self_kernels = np.empty((n, 0, len(X))), np.empty((n, 0))
         if len(X_new):
             new = worker._describe(X_new, grid)
-            rows = worker._pair_sums(new, fitted).reshape(len(points), len(X_new), len(X))
-            self_kernels = self._finite(worker._self_sums(new)).reshape(len(points), len(X_new))
+            rows = self._totals(worker._pair_sums(new, fitted).reshape(n, len(X_new), len(X)))
+            self_kernels = self._finite(self._totals(worker._self_sums(new).reshape(n, len(X_new))))
             if self.normalize:
                 normalize_gram(rows, self_kernels, diagonals, self._normalization)
                 self_kernels = np.where(self_kernels > 0, 1.0, 0.0)
-        return [GridPoint(*values) for values in zip(points, grams, rows, self_kernels, strict=True)]
+        return [GridPoint(params, grams[i], rows[i], self_kernels[i]) for params, i in zip(points, order, strict=True)]
+
+    def _totals(self, sums: Floats) -> Floats:
+        """Turn what each point adds to the one before, along the first axis, into totals, in place; see ``_adds_up``."""
+        if self._adds_up and len(sums) > 1:
+            with np.errstate(
+                over="ignore", invalid="ignore"
+            ):  # entries below a symmetric matrix's diagonal are arbitrary
+                np.cumsum(sums, axis=0, out=sums)
+        return sums
 
     # ---------------------------------------------------------------- explanations
 
@@ -471,7 +489,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """Compute the kernel of each pair of graphs, not normalized: (n_points, n_left, n_right).
 
         ``right=None`` means left with itself, where only the upper half counts. Points are those of the grid of ``_describe``,
-        the last parameter changing fastest; with a single point the first axis may be left out.
+        the last parameter changing fastest; with a single point the first axis may be left out. With ``_adds_up`` the values
+        of the grid are ascending, and a point has only what it adds to the one before.
         """
 
     @abstractmethod
@@ -615,29 +634,6 @@ def inverse_roots(diagonal: Floats) -> Floats:
     positive = diagonal > 0
     roots: Floats = np.where(positive, 1.0 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
     return roots
-
-
-# -------------------------------------------------------------------- parameters of which larger values only add features
-
-
-def split_steps(grid: Grid) -> tuple[Grid, Ints]:
-    """Return the grid of one parameter with its distinct values ascending, and the position among them of each value."""
-    ((name, values),) = grid.items()
-    steps, positions = np.unique(np.asarray(values), return_inverse=True)
-    return {name: steps.tolist()}, positions
-
-
-def accumulate_steps(sums: Floats, positions: Ints | None) -> Floats:
-    """Turn what each step adds (along the first axis) into totals, one for each of ``positions``; None: return the sums.
-
-    The sums may be overwritten.
-    """
-    if positions is None:
-        return sums
-    if len(sums) > 1:
-        with np.errstate(over="ignore", invalid="ignore"):  # entries below a symmetric matrix's diagonal are arbitrary
-            np.cumsum(sums, axis=0, out=sums)
-    return sums if np.array_equal(positions, np.arange(len(sums))) else sums[positions]
 
 
 # The families, so that your own kernel needs only this module; last, because they import it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from treegram._core.params import LIST, NOTHING, Number, Whole, parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import GraphKernel, accumulate_steps, split_steps
+from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.node_pairs import NODE_KERNEL, node_blocks, vectors_and_kernel
+from treegram.kernels.node_pairs import node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.matching import Matchables, match_contributions, match_self_sums, match_sums
 from treegram.structure.hashing import GOLDEN, arc_hashes, mix
@@ -29,7 +30,6 @@ class MatchView:
     node_kernel: NodeKernel
     weights: Floats  # of matchings of 1, 2, ... nodes
     sizes: Sequence[int]  # the largest sizes of the grid, ascending
-    positions: Ints  # of each point of the grid: its largest size
 
 
 @parameters
@@ -117,9 +117,9 @@ class CSM(GraphKernel):
     name = "csm"
     _explained_by = "nodes"
     _one_pass = ("max_size",)
+    _adds_up = True
     _default_param_grid = {"max_size": [1, 2, 3]}
     _allowed = {
-        **NODE_KERNEL,
         "max_size": (Whole(1),),
         "weights": (LIST, NOTHING),
         "threshold": (Number(0),),
@@ -149,13 +149,12 @@ class CSM(GraphKernel):
         return weights[:n_sizes]
 
     def _describe(self, graphs: Graphs, grid: Grid) -> MatchView:
-        grid, positions = split_steps(grid)
         sizes = grid["max_size"]
         weights = self._check_weights(sizes[-1], int(graphs.sizes.max(initial=1)))
         vectors, node_kernel = vectors_and_kernel(self, graphs)
         arcs = _arcs(graphs, use_edge_labels=self.use_edge_labels)
         nodes = Matchables(graphs.offsets, node_blocks(self, graphs), vectors, *arcs)
-        return MatchView(nodes, node_kernel, weights, sizes, positions)
+        return MatchView(nodes, node_kernel, weights, sizes)
 
     def _pair_sums(self, left: MatchView, right: MatchView | None) -> Floats:
         fitted = left if right is None else right
@@ -180,13 +179,9 @@ class CSM(GraphKernel):
 
 
 def _by_largest_size(sums: Floats, view: MatchView) -> Floats:
-    """Return the kernel for each largest size, from the sums over matchings of each size."""
-    groups = []
-    first = 0
-    for last in view.sizes:
-        groups.append(np.tensordot(view.weights[first:last], sums[first:last], axes=1))
-        first = last
-    return accumulate_steps(np.stack(groups), view.positions)
+    """Return what each largest size adds to the kernel, from the sums over matchings of each size."""
+    spans = pairwise([0, *view.sizes])
+    return np.stack([np.tensordot(view.weights[first:last], sums[first:last], axes=1) for first, last in spans])
 
 
 def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]:

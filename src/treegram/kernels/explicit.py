@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.errors import ParameterError
 from treegram._core.machine import require_rows
 from treegram._core.params import FLAG, NOTHING, Checked, Instance, parameters
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Floats
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import GraphKernel, accumulate_steps, inverse_roots, split_steps
+from treegram.kernels.base import GraphKernel, inverse_roots
 from treegram.kernels.grid import Grid
 from treegram.pairsum.products import feature_products
 from treegram.structure.features import Features
@@ -35,8 +35,7 @@ class GraphRows:
     """Graphs as rows of features."""
 
     n_graphs: int
-    groups: Sequence[Features]
-    positions: Ints | None  # where groups add up: of each point, the last group that it includes
+    groups: Sequence[Features]  # for each point of the grid
 
 
 class HasFeatures(GraphKernel):
@@ -86,7 +85,6 @@ class ExplicitKernel(HasFeatures):
     """A kernel that is the inner product of rows of features, and that does not use vectors."""
 
     uses_attributes: ClassVar[bool] = False
-    _adds_up: ClassVar[bool] = False  # whether a larger value of the one-pass parameter only adds features
 
     @abstractmethod
     def _features(self, graphs: Graphs, grid: Grid) -> Sequence[Features]:
@@ -127,8 +125,7 @@ class ExplicitKernel(HasFeatures):
         return contributions
 
     def _describe(self, graphs: Graphs, grid: Grid) -> GraphRows:
-        grid, positions = split_steps(grid) if self._adds_up else (grid, None)
-        return GraphRows(len(graphs), self._features(graphs, grid), positions)
+        return GraphRows(len(graphs), self._features(graphs, grid))
 
     def _pair_sums(self, left: GraphRows, right: GraphRows | None) -> Floats:
         columns = left if right is None else right
@@ -136,13 +133,13 @@ class ExplicitKernel(HasFeatures):
         for i, (mine, theirs) in enumerate(zip(left.groups, columns.groups, strict=True)):
             rows = mine.counts if right is None else mine.aligned(theirs.codes)
             feature_products(rows, None if right is None else theirs.counts, sums[i])
-        return accumulate_steps(sums, left.positions)
+        return sums
 
     def _self_sums(self, described: GraphRows) -> Floats:
         sums = np.empty((len(described.groups), described.n_graphs))
         for i, group in enumerate(described.groups):
             sums[i] = np.asarray(group.counts.multiply(group.counts).sum(axis=1)).ravel()
-        return accumulate_steps(sums, described.positions)
+        return sums
 
 
 class FeatureMap(Checked, TransformerMixin, BaseEstimator):

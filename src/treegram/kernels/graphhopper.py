@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -158,14 +159,8 @@ def hop_features(graphs: Graphs, blocks: Hashes, *, n_jobs: int | None = None) -
 
 def _is_pair(n_columns: int) -> NDArray[np.bool_]:
     """Return a mask of the halved columns that represent two positions: all but the middle of a path, which mirrors itself."""
-    pairs = np.zeros(n_columns, bool)
-    b, column = 0, 0
-    while column < n_columns:
-        n_positions = b // 2 + 1
-        pairs[column : column + n_positions] = 2 * np.arange(n_positions)[: n_columns - column] != b
-        column += n_positions
-        b += 1
-    return pairs
+    pairs = (2 * a != b for b in count() for a in range(b // 2 + 1))
+    return np.fromiter(islice(pairs, n_columns), bool, n_columns)
 
 
 def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> sp.csr_matrix:
@@ -216,11 +211,11 @@ def _count_hops(graphs: Graphs, span: tuple[int, int], numbers: Ints) -> Any:
     )
     records, state = Records(np.empty(1024, np.int32), np.empty(1024)), start_at(first)
 
-    def count(records: Any) -> int:
+    def count_some(records: Any) -> int:
         asked = (halved, last)
         return int(count_positions(arrays, asked, diameters, scratch, state, numbers, records, STEPS_PER_CALL))
 
-    return run_loop(count, state, graphs.offsets, last, "positions on shortest paths", records)
+    return run_loop(count_some, state, graphs.offsets, last, "positions on shortest paths", records)
 
 
 # -------------------------------------------------------------------- compiled

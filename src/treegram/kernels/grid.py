@@ -8,7 +8,7 @@ the old ones and compares the new ones with them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -31,6 +31,7 @@ __all__ = [
     "learns_from_data",
     "parameter_names",
     "split_pipeline",
+    "through_pipeline",
     "with_parameters",
 ]
 
@@ -75,8 +76,8 @@ def grid_points(kernel: Any, X: Graphs, param_grid: Grid, X_new: Graphs | None =
         for inner, point in zip(grid_positions(together), one._grid_pass(X, X_new, together), strict=True):
             at = dict(zip((*looped, *together), (*outer, *inner), strict=True))
             found[tuple(at[name] for name in param_grid)] = point
-    params = zip(grid_params(param_grid), grid_positions(param_grid), strict=True)
-    return [GridPoint(own, found[at].gram, found[at].rows, found[at].self_kernels) for own, at in params]
+    points = zip(grid_params(param_grid), grid_positions(param_grid), strict=True)
+    return [replace(found[at], params=params) for params, at in points]
 
 
 def grid_positions(grid: Grid) -> list[tuple[int, ...]]:
@@ -113,6 +114,14 @@ def split_pipeline(kernel: Any, what: str = "kernel") -> tuple[list[Any], Any]:
             f"{what} must be a graph kernel, or a pipeline of transformers that ends in one; got {kernel!r}."
         )
     return steps, final
+
+
+def through_pipeline(kernel: Any, X: Any) -> tuple[Any, Any]:
+    """Return the kernel at the end of a fitted pipeline, and X as its transformers pass it on."""
+    steps, final = split_pipeline(kernel)
+    for step in steps:
+        X = step.transform(X)
+    return final, X
 
 
 def learns_from_data(kernel: Any) -> bool:

@@ -24,6 +24,7 @@ from treegram.kernels.grid import (
     learns_from_data,
     parameter_names,
     split_pipeline,
+    through_pipeline,
     with_parameters,
 )
 from treegram.kernels.oddcl import ODDCL, ODDST
@@ -254,10 +255,7 @@ class KernelSum(GraphKernel):
             weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
         summands = []
         for part, weight in zip(self.kernels_, self._part_weights(len(self.kernels_)), strict=True):
-            steps, final = split_pipeline(part)
-            seen = graphs
-            for step in steps:
-                seen = step.transform(seen)
+            final, seen = through_pipeline(part, graphs)
             summands.append((final, weight * weights, seen))
         if not self.normalize:
             return summands, np.ones(len(graphs))
@@ -288,10 +286,7 @@ class KernelSum(GraphKernel):
     def _describe(self, graphs: Graphs, grid: Grid) -> list[PartView]:  # noqa: ARG002 (see _grid_pass)
         views = []
         for part in self.kernels_:
-            steps, final = split_pipeline(part)
-            seen = graphs
-            for step in steps:
-                seen = step.transform(seen)
+            final, seen = through_pipeline(part, graphs)
             views.append(_view(final, final._describe(seen, final._own_grid())))
         return views
 

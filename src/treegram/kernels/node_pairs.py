@@ -6,26 +6,25 @@ A kernel of this family is defined by its phi, the method ``_features``. ``pairs
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._core.params import FUNCTION, NOTHING, Allowed, Number, Words, parameters
+from treegram._core.params import parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import GraphKernel, accumulate_steps, split_steps
+from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
-from treegram.pairsum.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, is_one, node_kernel_blocks
+from treegram.pairsum.attributes import Gaussian, NodeKernel, is_one, node_kernel_blocks
 from treegram.pairsum.entries import entry_sums
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import Features, common_codes
 from treegram.structure.hashing import node_hashes
 
 __all__ = [
-    "NODE_KERNEL",
     "NodePairKernel",
     "NodeView",
     "WeightedFeatures",
@@ -41,10 +40,6 @@ __all__ = [
 
 LONG_ROW = 32  # features per node from which folding those of a single node pays off
 CONTRIBUTIONS_AT_ONCE = 1 << 23  # sums of single nodes with fitted graphs in memory: 64 MiB
-NODE_KERNEL: Mapping[str, Allowed] = {
-    "gamma": (Number(0), Words("scale"), NOTHING),
-    "node_kernel": (Words(*NODE_KERNEL_NAMES), FUNCTION),
-}
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,6 @@ class NodeView:
     nodes: Nodes  # without features
     node_kernel: NodeKernel
     groups: Sequence[Features]  # one row per node; features that are not weighted have the weight 1
-    positions: Ints | None = None  # where groups add up: of each point, the last group that it includes
 
 
 @parameters
@@ -70,8 +64,6 @@ class NodePairKernel(GraphKernel):
     """A kernel that sums, over pairs of nodes, the product of their features times a kernel of their vectors."""
 
     _explained_by = "nodes"
-    _adds_up: ClassVar[bool] = False  # whether a larger value of the one-pass parameter only adds features
-    _allowed = NODE_KERNEL
 
     gamma: float | str | None = None
     node_kernel: str | NodeKernel = "rbf"
@@ -86,8 +78,7 @@ class NodePairKernel(GraphKernel):
         """
 
     def _describe(self, graphs: Graphs, grid: Grid) -> Any:
-        grid, positions = split_steps(grid) if self._adds_up else (grid, None)
-        return view_nodes(self, graphs, self._features(graphs, grid), positions)
+        return view_nodes(self, graphs, self._features(graphs, grid))
 
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
         return node_pair_sums(left, right, self.n_jobs)
@@ -106,7 +97,7 @@ class NodePairKernel(GraphKernel):
         raise NotImplementedError
 
 
-def view_nodes(kernel: Any, graphs: Graphs, groups: Sequence[Features] = (), positions: Ints | None = None) -> NodeView:
+def view_nodes(kernel: Any, graphs: Graphs, groups: Sequence[Features]) -> NodeView:
     """Describe graphs as the kernel's parameters for labels and vectors specify."""
     vectors, node_kernel = vectors_and_kernel(kernel, graphs)
     nodes = Nodes(
@@ -116,7 +107,7 @@ def view_nodes(kernel: Any, graphs: Graphs, groups: Sequence[Features] = (), pos
         vectors=vectors,
         features=sp.csr_matrix((graphs.n_nodes, 0)),
     )
-    return NodeView(nodes, node_kernel, groups, positions)
+    return NodeView(nodes, node_kernel, groups)
 
 
 def vectors_and_kernel(kernel: Any, graphs: Graphs) -> tuple[Floats, NodeKernel]:
@@ -139,17 +130,16 @@ def node_pair_sums(left: NodeView, right: NodeView | None, n_jobs: int | None) -
     if right is None:
         return _symmetric_sums(left, n_jobs)
     rows, columns, weighting = _alike(left, right)
-    return by_point(right, pair_sums(rows, columns, right.node_kernel, weighting, n_jobs=n_jobs))
+    return by_point(pair_sums(rows, columns, right.node_kernel, weighting, n_jobs=n_jobs))
 
 
 def _alike(left: NodeView, right: NodeView) -> tuple[Nodes, Nodes, Weighting]:
     """Return the nodes of both sides with the features that both have, and the weights of these."""
     common = [common_codes(new.codes, old.codes) for new, old in zip(left.groups, right.groups, strict=True)]
-    rows, columns = (
-        _with_features(view, [group.aligned(codes) for group, codes in zip(view.groups, common, strict=True)])
-        for view in (left, right)
+    mine, theirs = (
+        [group.aligned(codes) for group, codes in zip(view.groups, common, strict=True)] for view in (left, right)
     )
-    return rows, columns, _weighting(right.groups, common)
+    return _with_features(left, mine), _with_features(right, theirs), _weighting(right.groups, common, theirs)
 
 
 def node_contributions(left: NodeView, right: NodeView, weights: Floats, n_jobs: int | None) -> Floats:
@@ -192,16 +182,14 @@ def entry_contributions(left: NodeView, right: NodeView, weights: Floats) -> Flo
 
 def _symmetric_sums(view: NodeView, n_jobs: int | None) -> Floats:
     """Sum a view with itself; long rows without the features of single graphs, so that the diagonal is summed separately."""
-    graph_ids = view.nodes.graph_ids
-    if not any(_is_long(group) for group in view.groups):
-        nodes = _with_features(view, [group.counts for group in view.groups])
-        weighting = _weighting(view.groups, [group.codes for group in view.groups])
-        return by_point(view, pair_sums(nodes, None, view.node_kernel, weighting, n_jobs=n_jobs))
-    kept = [group.kept(group.is_shared(graph_ids)) for group in view.groups]
-    nodes = _with_features(view, [group.counts for group in kept])
-    weighting = _weighting(view.groups, [group.codes for group in kept])
-    K = by_point(view, pair_sums(nodes, None, view.node_kernel, weighting, n_jobs=n_jobs))
-    np.einsum("...ii->...i", K)[...] = node_self_sums(view, n_jobs)
+    groups, is_long = view.groups, any(_is_long(group) for group in view.groups)
+    if is_long:
+        groups = [group.kept(group.is_shared(view.nodes.graph_ids)) for group in groups]
+    features = [group.counts for group in groups]
+    weighting = _weighting(view.groups, [group.codes for group in groups], features)
+    K = by_point(pair_sums(_with_features(view, features), None, view.node_kernel, weighting, n_jobs=n_jobs))
+    if is_long:
+        np.einsum("...ii->...i", K)[...] = node_self_sums(view, n_jobs)
     return K
 
 
@@ -209,7 +197,7 @@ def node_self_sums(view: NodeView, n_jobs: int | None) -> Floats:
     """Compute the kernel of each graph with itself for each point of the grid."""
     features = [_folded(group, view.nodes.graph_ids) for group in view.groups]
     weighting = _weighting(view.groups, [group.codes for group in view.groups], features)
-    return by_point(view, self_sums(_with_features(view, features), view.node_kernel, weighting, n_jobs=n_jobs))
+    return by_point(self_sums(_with_features(view, features), view.node_kernel, weighting, n_jobs=n_jobs))
 
 
 def _folded(group: Features, graph_ids: Ints) -> sp.csr_matrix:
@@ -230,15 +218,14 @@ def _with_features(view: NodeView, features: Sequence[sp.csr_matrix]) -> Nodes:
     return replace(view.nodes, features=stacked)
 
 
-def _weighting(groups: Sequence[Features], codes: Sequence[Hashes], folded: Sequence[Any] | None = None) -> Weighting:
-    """Return the weights of the columns with the given codes, group after group; those of plain features, folded or not, are 1."""
+def _weighting(groups: Sequence[Features], codes: Sequence[Hashes], features: Sequence[sp.csr_matrix]) -> Weighting:
+    """Return the weights of the columns of the features, group after group; weighted ones have the given codes, others are 1."""
     kinds, owners, weights, n_kinds = [], [], [], 0
-    for i, (group, some) in enumerate(zip(groups, codes, strict=True)):
+    for i, (group, some, matrix) in enumerate(zip(groups, codes, features, strict=True)):
         if isinstance(group, WeightedFeatures):
             own, own_weights = group.kinds[np.searchsorted(group.codes, some)], group.weights
         else:
-            own = np.zeros(len(some) if folded is None else folded[i].shape[1], np.int64)
-            own_weights = np.ones((1, 1))
+            own, own_weights = np.zeros(matrix.shape[1], np.int64), np.ones((1, 1))
         kinds.append(n_kinds + own)
         owners.append(np.full(len(own_weights), i))
         weights.append(own_weights)
@@ -246,6 +233,6 @@ def _weighting(groups: Sequence[Features], codes: Sequence[Hashes], folded: Sequ
     return Weighting(np.concatenate(kinds), np.concatenate(owners), np.concatenate(weights), len(groups))
 
 
-def by_point(view: NodeView, sums: Floats) -> Floats:
+def by_point(sums: Floats) -> Floats:
     """Turn sums by group and weight (the first two axes) into sums by point of the grid."""
-    return accumulate_steps(sums.reshape(sums.shape[0] * sums.shape[1], *sums.shape[2:]), view.positions)
+    return sums.reshape(sums.shape[0] * sums.shape[1], *sums.shape[2:])

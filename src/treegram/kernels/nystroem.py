@@ -116,8 +116,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         self
             The fitted transformer.
         """
-        with one_blas_thread():
-            self._choose(X)
+        self.fit_transform(X)
         return self
 
     def fit_transform(self, X: Any, y: object = None, **fit_params: object) -> Floats:  # noqa: ARG002

@@ -29,7 +29,6 @@ from treegram.kernels.base import (
 )
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import (
-    NODE_KERNEL,
     NodeView,
     WeightedFeatures,
     by_point,
@@ -304,7 +303,6 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     _allowed = {
         **GraphKernel._allowed,
         **TREES,
-        **NODE_KERNEL,
         "method": (Words(*METHODS),),
         "n_components": (Whole(1),),
         "n_features": (Whole(1), NOTHING),
@@ -420,8 +418,8 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
             if self._codes is None:
                 places = place_trees(phi.codes, n, len(weights), self._seed)
             else:
-                columns = np.minimum(np.searchsorted(self._codes, phi.codes), max(len(self._codes) - 1, 0))
-                is_known = self._codes[columns] == phi.codes if len(self._codes) else np.zeros(len(columns), bool)
+                is_known = np.isin(phi.codes, self._codes)
+                columns = np.where(is_known, np.searchsorted(self._codes, phi.codes), 0)
                 places = (columns * n, is_known.astype(float), np.ones(n))
             contributions = entry_products(node_vectors(graphs), weighted, places, self.map_, weights)
             if self.normalize:
@@ -558,7 +556,7 @@ def vector_pair_sums(left: MappedView, right: MappedView | None, vector_map: Vec
         y = z if right is None else evaluate(vector_map, right.vectors, columns, n_jobs=n_jobs)
         for mine, theirs, some, sums in zip(entries, other.entries, weights, out, strict=True):
             add_products(mine, z, theirs, y, some, sums, n_jobs=n_jobs)
-    return by_point(other.view, out)
+    return by_point(out)
 
 
 def vector_self_sums(mapped: MappedView, vector_map: VectorMap, n_jobs: int | None) -> Floats:
@@ -573,7 +571,7 @@ def vector_self_sums(mapped: MappedView, vector_map: VectorMap, n_jobs: int | No
         for i, some in enumerate(scaled):
             for k, entries in enumerate(some):
                 self_products(entries, z, out[i, k], n_jobs=n_jobs)
-    return by_point(mapped.view, out)
+    return by_point(out)
 
 
 def _scaled(entries: Entries, weights: Floats) -> Entries:

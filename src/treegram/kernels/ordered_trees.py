@@ -16,7 +16,7 @@ from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel, options_of
 from treegram.kernels.grid import Grid
-from treegram.kernels.node_pairs import NODE_KERNEL, vectors_and_kernel
+from treegram.kernels.node_pairs import vectors_and_kernel
 from treegram.kernels.oddcl import TREE_GRID, TREE_OPTIONS, TREES, refuse_overflow, weigh
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
@@ -151,7 +151,7 @@ class OrderedTrees(GraphKernel):
     name = "orderedtrees"
     node_kernel = "rbf"  # the product of Gaussians along a tree is the Gaussian of its vectors, joined into one
     _default_param_grid = TREE_GRID
-    _allowed = {**TREES, "gamma": NODE_KERNEL["gamma"], "tie_break": (Words(*TIE_BREAKS),)}
+    _allowed = {**TREES, "tie_break": (Words(*TIE_BREAKS),)}
 
     depth: int = field(default=3, kw_only=False)
     lam: float = 1.0
@@ -280,11 +280,9 @@ def _ranks(graphs: Graphs, tie_break: str) -> list[int] | None:
     if not graphs.n_attributes or not graphs.n_nodes:
         return [0] * graphs.n_nodes
     vectors = np.asarray(graphs.attributes) + 0.0  # so that -0.0 is 0.0
-    order = np.lexsort(vectors.T if tie_break == "colexicographic" else vectors.T[::-1])
-    changes = (vectors[order[1:]] != vectors[order[:-1]]).any(axis=1)
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.concatenate([[0], np.cumsum(changes)])
-    return [int(rank) for rank in ranks]
+    columns = vectors[:, ::-1] if tie_break == "colexicographic" else vectors
+    ranks: list[int] = np.unique(columns, axis=0, return_inverse=True)[1].ravel().tolist()
+    return ranks
 
 
 def _build_trees(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from treegram._core.machine import require
 from treegram._core.params import FLAG, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import accumulate_steps, inverse_roots, node_vectors, split_steps
+from treegram.kernels.base import inverse_roots, node_vectors
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import Grid
 from treegram.kernels.wl import COLOR_GRID
@@ -41,15 +42,14 @@ class BinView:
     labels: Ints  # (n_iterations + 1, n_nodes)
     columns: Floats  # (n_nodes, n_columns), at iteration 0
     step: sp.csr_matrix | None  # how the columns spread; None: they do not
-    steps: list[int]  # the numbers of iterations of the grid, ascending
-    positions: Ints  # of each point of the grid: its step
+    steps: Sequence[int]  # the numbers of iterations of the grid, ascending
 
     def add_up(self, terms: Iterator[Floats], *shape: int) -> Floats:
-        """Sum terms of this shape, one for each iteration, for each point of the grid."""
+        """Sum terms of this shape, one for each iteration: those that each point of the grid adds to the one before."""
         sums = np.zeros((len(self.steps), *shape))
         for step, term in zip(np.searchsorted(self.steps, np.arange(len(self.labels))), terms, strict=True):
             sums[step] += term
-        return accumulate_steps(sums, self.positions)
+        return sums
 
 
 @parameters
@@ -153,6 +153,7 @@ class P2K(HasFeatures):
     name = "p2k"
     _explained_by = "nodes"
     _one_pass = ("n_iterations",)
+    _adds_up = True
     _default_param_grid = COLOR_GRID
     _allowed = {
         "n_iterations": (Whole(0),),
@@ -239,7 +240,6 @@ class P2K(HasFeatures):
     # ---------------------------------------------------------------- what the sums need
 
     def _describe(self, graphs: Graphs, grid: Grid) -> BinView:
-        grid, positions = split_steps(grid)
         labels = label_bins(
             graphs if self.use_labels else replace(graphs, labels=None),
             self._draws,
@@ -255,8 +255,7 @@ class P2K(HasFeatures):
             labels=labels,
             columns=columns,
             step=transition(graphs) if self.mode == "gmm" else None,
-            steps=list(grid["n_iterations"]),
-            positions=positions,
+            steps=grid["n_iterations"],
         )
 
     def _binned(self, described: BinView) -> Iterator[Binned]:
@@ -271,11 +270,8 @@ class P2K(HasFeatures):
             yield Binned(described.n_graphs, described.graph_ids, described.labels[t], bins)
 
     def _pair_sums(self, left: BinView, right: BinView | None) -> Floats:
-        others = None if right is None else self._binned(right)
-        products = (
-            bin_products(own, None if others is None else next(others), n_jobs=self.n_jobs)
-            for own in self._binned(left)
-        )
+        others = repeat(None) if right is None else self._binned(right)
+        products = (bin_products(*pair, n_jobs=self.n_jobs) for pair in zip(self._binned(left), others, strict=False))
         return left.add_up(products, left.n_graphs, (left if right is None else right).n_graphs)
 
     def _self_sums(self, described: BinView) -> Floats:

@@ -19,7 +19,7 @@ from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel, arc_matrix
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.node_pairs import NODE_KERNEL, node_blocks, vectors_and_kernel
+from treegram.kernels.node_pairs import node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.products import sum_rows
 from treegram.pairsum.walks import WalkNodes, walk_contributions, walk_self_sums, walk_sums
@@ -306,7 +306,7 @@ class AttributedWalk(GraphKernel):
     _explained_by = "nodes"
     _one_pass = ("n_steps", "decay")
     _default_param_grid = {"n_steps": [1, 2, 3, 4], "decay": [0.01, 0.1, 1.0]}
-    _allowed = {**NODE_KERNEL, "n_steps": (Whole(0, MOST_STEPS),), "decay": (Number(0, above=True),)}
+    _allowed = {"n_steps": (Whole(0, MOST_STEPS),), "decay": (Number(0, above=True),)}
 
     n_steps: int = field(default=3, kw_only=False)
     decay: float = 0.1

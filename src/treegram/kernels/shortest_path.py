@@ -13,7 +13,7 @@ from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.node_pairs import NODE_KERNEL, node_blocks, vectors_and_kernel
+from treegram.kernels.node_pairs import node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.paths import PathEnds, group_equal, path_contributions, path_self_sums, path_sums
 from treegram.structure.distances import count_distances
@@ -109,7 +109,6 @@ class ShortestPath(GraphKernel):
     _explained_by = "nodes"
     name = "sp"
     _allowed = {
-        **NODE_KERNEL,
         "length_kernel": (Words("delta", "brownian"),),
         "c": (Number(0, above=True),),
     }

@@ -99,7 +99,7 @@ class WL(ExplicitKernel):
     missing_labels: str = "degree"
     use_edge_labels: bool = False
 
-    def _features(self, graphs: Graphs, grid: Grid) -> list[ColorFeatures]:
+    def _features(self, graphs: Graphs, grid: Grid) -> Sequence[Features]:
         return color_groups(self, graphs, grid["n_iterations"], graphs.offsets)
 
     def _node_features(self, graphs: Graphs) -> ColorFeatures:
@@ -127,7 +127,7 @@ class UnfoldedColors(Features):
 
 
 @parameters
-class WLOA(ExplicitKernel):
+class WLOA(WL):
     r"""Weisfeiler-Lehman optimal assignment kernel on discrete labels, with its explicit features.
 
     Each node of one graph is assigned to at most one node of the other, so that the assigned nodes have as many colors (see
@@ -186,21 +186,9 @@ class WLOA(ExplicitKernel):
     """
 
     name = "wloa"
-    _one_pass = ("n_iterations",)
-    _explained_by = "trees"
-    _adds_up = True
-    _default_param_grid = COLOR_GRID
-    _allowed = COLORS
 
-    n_iterations: int = field(default=3, kw_only=False)
-    missing_labels: str = "degree"
-    use_edge_labels: bool = False
-
-    def _features(self, graphs: Graphs, grid: Grid) -> list[UnfoldedColors]:
+    def _features(self, graphs: Graphs, grid: Grid) -> Sequence[Features]:
         return [_unfold(group) for group in color_groups(self, graphs, grid["n_iterations"], graphs.offsets)]
-
-    def _node_features(self, graphs: Graphs) -> ColorFeatures:
-        return color_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
 
     def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         """Divide what the numbers 1 to n of a color add among its n nodes, which have no order."""
@@ -334,7 +322,7 @@ class WLCL(NodePairKernel):
     def _by_iteration(self, view: Any) -> Any:
         """Return the view with one group of colors for each iteration."""
         ((colors,), levels) = view.groups, range(self.n_iterations + 1)
-        return replace(view, groups=[colors.kept(colors.iterations == level) for level in levels], positions=None)
+        return replace(view, groups=[colors.kept(colors.iterations == level) for level in levels])
 
 
 # -------------------------------------------------------------------- colors
