@@ -326,9 +326,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     def _totals(self, sums: Floats) -> Floats:
         """Turn what each point adds to the one before, along the first axis, into totals, in place; see ``_adds_up``."""
         if self._adds_up and len(sums) > 1:
-            with np.errstate(
-                over="ignore", invalid="ignore"
-            ):  # entries below a symmetric matrix's diagonal are arbitrary
+            # Entries below a symmetric matrix's diagonal are arbitrary.
+            with np.errstate(over="ignore", invalid="ignore"):
                 np.cumsum(sums, axis=0, out=sums)
         return sums
 
