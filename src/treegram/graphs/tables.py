@@ -19,8 +19,7 @@ from treegram._core.params import FLAG, NOTHING, Allowed, Instance, parameters
 from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.graphs.check import as_vectors
-from treegram.graphs.labels import plain_label, refuse_masked
+from treegram.graphs.check import as_vectors, plain_label, refuse_masked
 from treegram.graphs.transforms import Source
 
 __all__ = ["TableGraphs"]
