@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -157,7 +156,7 @@ def build_graphs(
     columns: Mapping[str, Any],
     tables: Mapping[str, Table],
     *,
-    defaults: Mapping[str, str] = MappingProxyType({}),
+    defaults: Mapping[str, str],
     stacklevel: int = 4,
     **arrays: Any,
 ) -> Graphs:
@@ -303,6 +302,7 @@ def read_tables(nodes: Any, edges: Any, graphs: Any, options: TableGraphs, targe
         "Graphs.from_tables",
         options.get_params(),
         tables,
+        defaults={},
         offsets=np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(graph_names)))]),
         edges=pairs,
         directed=options.directed,
