@@ -59,7 +59,7 @@ def test_every_reader_is_tried(fuzz):
 
 
 def test_numbers_are_compared_with_what_stands_there(fuzz, tmp_path, monkeypatch):
-    from treegram.datasets.table import Table
+    from treegram.datasets.tu import Table
 
     read = Table.read
     monkeypatch.setattr(Table, "read", lambda *args: read(*args) + 1)

@@ -4,15 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treegram import DatasetError
-from treegram.datasets.table import Table, read_table
+from treegram.datasets.tu import Table
 
 
 def read_numbers(path, n_columns=None):
-    return read_table(path, whole=False, n_columns=n_columns)
+    return Table(path, whole=False, n_columns=n_columns).read()
 
 
 def read_integers(path):
-    return read_table(path, whole=True)
+    return Table(path, whole=True).read()
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Data sets: the TU text format and Parquet files, summaries, and generated graphs.
 
-The class ``Graphs`` is in ``treegram.graphs``. Downloads go through ``fetch``, text tables through ``table``.
+The class ``Graphs`` is in ``treegram.graphs``. Downloads go through ``fetch``.
 """
 
 from treegram.datasets.generators import load_digits_graphs, make_molecules, make_motifs, make_synthetic

@@ -20,17 +20,28 @@ from treegram.graphs import Graphs
 
 __all__ = ["load_digits_graphs", "make_molecules", "make_motifs", "make_synthetic"]
 
-# -------------------------------------------------------------------- perturbed copies of one graph
-
-_SYNTHETIC_RULES: dict[str, Allowed] = {
+_RULES: dict[str, Allowed] = {
     "n_graphs": (Whole(0),),
     "n_nodes": (Whole(0),),
     "n_edges": (Whole(0),),
+    "n_attributes": (Whole(0),),
+    "n_molecules": (Whole(0),),
     "rewired": (LIST,),
     "permuted": (LIST,),
+    "motifs": (LIST,),
     "noise": (Number(0),),
+    "shift": (Number(),),
     "random_state": SEED,
 }
+
+
+def _check_parameters(function: str, parameters: dict[str, Any]) -> None:
+    for name, value in parameters.items():
+        check_value(name, function, value, _RULES[name])
+
+
+# -------------------------------------------------------------------- perturbed copies of one graph
+
 _MAX_TRIES = 1000  # per swap; in a sparse graph nearly every try succeeds
 
 
@@ -85,7 +96,7 @@ def make_synthetic(
     >>> y
     array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
     """
-    _check_parameters(locals())
+    _check_synthetic(locals())
     random = check_random_state(random_state)
     edges = _pairs(sample_without_replacement(_n_pairs(n_nodes), n_edges, random_state=random), n_nodes)
     attributes = random.standard_normal(n_nodes)
@@ -102,9 +113,8 @@ def make_synthetic(
     return graphs, y
 
 
-def _check_parameters(parameters: dict[str, Any]) -> None:
-    for name, value in parameters.items():
-        check_value(name, "make_synthetic", value, _SYNTHETIC_RULES[name])
+def _check_synthetic(parameters: dict[str, Any]) -> None:
+    _check_parameters("make_synthetic", parameters)
     n_nodes, n_edges = parameters["n_nodes"], parameters["n_edges"]
     if n_edges > _n_pairs(n_nodes):
         raise ParameterError(
@@ -173,14 +183,6 @@ MOTIFS: dict[str, list[tuple[int, int]]] = {
     "star": [(0, 1), (0, 2), (0, 3), (0, 4)],
 }
 MOTIF_NODES = 5  # of each motif, so that the size of a graph does not depend on its class
-_MOTIF_RULES: dict[str, Allowed] = {
-    "n_graphs": (Whole(0),),
-    "motifs": (LIST,),
-    "n_nodes": (Whole(1),),
-    "n_attributes": (Whole(0),),
-    "shift": (Number(),),
-    "random_state": SEED,
-}
 
 
 def make_motifs(
@@ -238,7 +240,12 @@ def make_motifs(
     >>> int(is_motif.sum())
     20
     """
-    _check_motifs(locals())
+    check_value("n_nodes", "make_motifs", n_nodes, (Whole(1),))  # a tree has a node
+    _check_parameters("make_motifs", locals())
+    if not len(motifs) or any(motif not in MOTIFS for motif in motifs):
+        raise ParameterError(
+            f"motifs of make_motifs must hold names, one for each class, out of {', '.join(MOTIFS)}; got {list(motifs)!r}."
+        )
     random = check_random_state(random_state)
     y = np.sort(np.arange(n_graphs) % len(motifs))
     size = n_nodes + MOTIF_NODES
@@ -257,16 +264,6 @@ def make_motifs(
     return graphs, y, is_motif.ravel()
 
 
-def _check_motifs(parameters: dict[str, Any]) -> None:
-    for name, value in parameters.items():
-        check_value(name, "make_motifs", value, _MOTIF_RULES[name])
-    motifs = list(parameters["motifs"])
-    if not motifs or any(motif not in MOTIFS for motif in motifs):
-        raise ParameterError(
-            f"motifs of make_motifs must hold names, one for each class, out of {', '.join(MOTIFS)}; got {motifs!r}."
-        )
-
-
 def _plant(motif: str, n_nodes: int, random: np.random.RandomState) -> Ints:
     """Return the edges of a tree of nodes 0 to n_nodes - 1, of the motif after it, and of one edge between them."""
     ends = [0]  # each node once per edge, and the first once more
@@ -283,7 +280,6 @@ def _plant(motif: str, n_nodes: int, random: np.random.RandomState) -> Ints:
 # -------------------------------------------------------------------- molecules
 
 _rdkit_chem = partial(optional_module, "rdkit.Chem", "The molecules of make_molecules")
-_MOLECULE_RULES: dict[str, Allowed] = {"n_molecules": (Whole(0),), "noise": (Number(0),), "random_state": SEED}
 _CORES = "c1ccccc1 c1ccncc1 c1ccsc1 c1ccc2ccccc2c1 C1CCCCC1 C1CCOC1 C1CCNCC1 CCCC CC(C)C C=CC CC(=O)C CCOCC"
 _GROUPS = "C CC O N Cl F Br C#N C(=O)O C(N)=O OC S C(F)(F)F c1ccccc1 CC(C)C CO"
 _MOST_GROUPS = 4
@@ -326,8 +322,7 @@ def make_molecules(
     >>> len(set(smiles)), y.shape
     (100, (100,))
     """
-    for name, value in {"n_molecules": n_molecules, "noise": noise, "random_state": random_state}.items():
-        check_value(name, "make_molecules", value, _MOLECULE_RULES[name])
+    _check_parameters("make_molecules", locals())
     random = check_random_state(random_state)
     found: dict[str, float] = {}
     for _ in track(range(n_molecules), n_molecules, "molecules"):

@@ -25,8 +25,7 @@ from treegram._core.optional import optional_module
 from treegram._core.params import Whole, check_value
 from treegram._core.types import Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.check import check_count, count_rows, each_graph, number_graphs, shift_edges
-from treegram.graphs.labels import parse_label
+from treegram.graphs.check import check_count, count_rows, each_graph, number_graphs, parse_label, shift_edges
 
 __all__ = ["iter_parquet", "load_parquet", "save_parquet"]
 

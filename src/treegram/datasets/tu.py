@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from numpy.typing import NDArray
 from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.files import scratch_folder
 from treegram._core.params import Whole, check_value
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.datasets.fetch import data_home, fetch, is_known, unknown_set
-from treegram.datasets.table import LARGEST, Table, read_table
 from treegram.graphs import Graphs
 from treegram.graphs.check import number_graphs
 
@@ -36,6 +37,10 @@ _EDGE_TABLES = ("edge_labels", "edge_attributes")
 _GRAPH_TABLES = ("graph_labels", "graph_attributes")
 _MAX_EMPTY_GRAPHS = 1_000_000  # a larger gap between graph ids is a mistake, not a million graphs without nodes
 _BLOCK = 1 << 16  # lines of edges that are counted at once
+_LARGEST = 2**53 - 1  # up to here, every whole number has its own double
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BLANK_LINE = "there is a blank line in the middle of the file."
+_SHOWN = 60  # characters of a file in a message
 
 _Files = dict[str, Path]  # the files that exist, by kind
 
@@ -339,10 +344,10 @@ def _read(folder: Path, chunk_size: int | None, *, directed: bool) -> Iterator[G
 
 def _read_targets(files: _Files) -> tuple[NDArray[Any] | None, Floats | None]:
     """Return the targets and the graph attributes; without graph labels, the graph attributes are the targets."""
-    numbers = read_table(files["graph_attributes"], whole=False) if "graph_attributes" in files else None
+    numbers = Table(files["graph_attributes"], whole=False).read() if "graph_attributes" in files else None
     if "graph_labels" not in files:
         return (numbers[:, 0] if numbers is not None and numbers.shape[1] == 1 else numbers), None
-    labels = read_table(files["graph_labels"], whole=True)
+    labels = Table(files["graph_labels"], whole=True).read()
     if numbers is not None and len(numbers) != len(labels):
         raise DatasetError(
             f"{files['graph_attributes']}:{len(numbers)}: expected {len(labels)} lines, one per graph label, got {len(numbers)}."
@@ -448,6 +453,125 @@ def _depends_on_direction(edges: Ints, vectors: Floats) -> bool:
     return bool((vectors[first] != vectors[first[position]])[is_listed].any())
 
 
+# -------------------------------------------------------------------- text tables; every error gives the file, the line, and the offending text
+
+
+class Table:
+    """A table of finite or whole numbers that is read from top to bottom, some rows at a time.
+
+    The first line determines whether commas or white space separate the numbers and, without ``n_columns``, how many there are.
+    7.0 and 1e3 count as whole numbers. Blank lines may follow the last row.
+    """
+
+    def __init__(self, path: Path, *, whole: bool, n_columns: int | None = None, may_be_empty: bool = False) -> None:
+        self.path, self.whole = path, whole
+        lines = _read_lines(path)
+        first = next(lines, b"").removeprefix(_BYTE_ORDER_MARK)
+        self._separator = b"," if b"," in first else None
+        self.n_columns = n_columns or max(1, len(first.split(self._separator)))
+        self.n_read = 0  # row i of the table is in line i + 1 of the file
+        self._lines = chain([first], lines) if first.strip() else lines
+        if not first.strip():
+            if not all(map(bytes.isspace, lines)):
+                raise self.error(0, _BLANK_LINE)
+            if not may_be_empty:
+                raise DatasetError(
+                    f"{path}: the file is empty; expected {counted(self.n_columns, 'number')} in each line."
+                )
+
+    def read(self, n_rows: int | None = None) -> NDArray[Any]:
+        """Return the next rows, by default all that are left; fewer at the end of the table."""
+        if n_rows is None and not self.n_read:  # much faster than a list of lines
+            text = self.path.read_bytes().rstrip()
+            rows = self._parse(os.fspath(self.path), "utf-8-sig", text.count(b"\n") + 1) if text else None
+            if rows is not None:
+                self.n_read, self._lines = len(rows), iter(())
+                return rows
+        lines = self._take_lines(n_rows)
+        rows = self._parse(lines, "latin-1", len(lines))
+        if rows is None:
+            raise self._find_error(lines)
+        self.n_read += len(rows)
+        return rows
+
+    def _parse(self, source: Any, encoding: str, n_rows: int) -> NDArray[Any] | None:
+        """Return the rows of a file or of lines, or None if they are not a table."""
+        rows = np.empty((0, self.n_columns))
+        if n_rows:
+            delimiter = None if self._separator is None else self._separator.decode()
+            try:
+                rows = np.loadtxt(source, delimiter=delimiter, comments=None, ndmin=2, encoding=encoding)
+            except ValueError:
+                return None
+        if rows.shape != (n_rows, self.n_columns) or not np.isfinite(rows).all():
+            return None
+        if not self.whole:
+            return rows
+        is_whole = (np.abs(rows) <= _LARGEST) & (rows == np.floor(rows))
+        return rows.astype(np.int64) if is_whole.all() else None
+
+    def count_rows(self) -> int:
+        """Skip the rest of the table, and return its number of rows."""
+        self.n_read += len(self._take_lines(None))
+        return self.n_read
+
+    def error(self, row: int, text: str) -> DatasetError:
+        """Return an error that names the line of a row."""
+        return DatasetError(f"{self.path}:{row + 1}: {text}")
+
+    def _take_lines(self, n_lines: int | None) -> list[bytes]:
+        """Return the next lines; only the end of the file may be blank."""
+        lines = list(islice(self._lines, n_lines))
+        n_taken = len(lines)
+        while lines and lines[-1].isspace():
+            lines.pop()
+        if len(lines) < n_taken and not all(map(bytes.isspace, self._lines)):
+            raise self.error(self.n_read + len(lines), _BLANK_LINE)
+        return lines
+
+    def _find_error(self, lines: list[bytes]) -> DatasetError:
+        """Return an error about the first invalid line."""
+        for row, line in enumerate(lines, self.n_read):
+            tokens = line.split(self._separator)
+            if line.isspace():
+                return self.error(row, _BLANK_LINE)
+            if len(tokens) != self.n_columns:
+                expected = counted(self.n_columns, "number")
+                return self.error(row, f"expected {expected}, got {len(tokens)}: {_show(line)}.")
+            for token in tokens:
+                number = _to_float(token)
+                if not math.isfinite(number):
+                    return self.error(row, f"expected a finite number, got {_show(token)}.")
+                if self.whole and (abs(number) > _LARGEST or not number.is_integer()):
+                    return self.error(row, f"expected a whole number (of less than 2^53 in size), got {_show(token)}.")
+        return self.error(
+            self.n_read, f"expected {'whole' if self.whole else 'finite'} numbers in this line and below."
+        )
+
+
+def _read_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file."""
+    try:
+        with path.open("rb") as file:
+            yield from file
+    except OSError as error:
+        raise DatasetError(f"{path}: the file cannot be read ({error.strerror or error}).") from None
+
+
+def _to_float(token: bytes) -> float:
+    """Convert a token to a number, or to nan if it is not one."""
+    try:
+        return math.nan if b"_" in token else float(token)
+    except ValueError:
+        return math.nan
+
+
+def _show(text: bytes) -> str:
+    """Return a piece of a file for a message: short, quoted, and without terminal control characters."""
+    shown = text.strip().decode("utf-8", errors="backslashreplace")
+    return repr(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
+
+
 # -------------------------------------------------------------------- writing
 
 
@@ -512,7 +636,7 @@ def _format_labels(codes: Ints, values: Sequence[Hashable], name: str) -> list[s
     labels: list[Any] = [values[code] for code in used]
     rows = [label if isinstance(label, tuple) and len(label) > 1 else (label,) for label in labels]
     for label, row in zip(labels, rows, strict=True):
-        if len(row) != len(rows[0]) or not all(isinstance(number, int) and abs(number) <= LARGEST for number in row):
+        if len(row) != len(rows[0]) or not all(isinstance(number, int) and abs(number) <= _LARGEST for number in row):
             raise DatasetError(
                 f"A TU folder can hold {name} that are whole numbers below 2^53, or tuples of them, all of one length; got "
                 f"{label!r}. save_parquet has no such limits."
@@ -526,7 +650,7 @@ def _format_targets(targets: NDArray[Any]) -> dict[str, list[str]]:
     rows = targets[:, None] if targets.ndim == 1 else targets
     if rows.ndim != 2 or (targets.ndim == 2 and rows.shape[1] < 2):
         raise DatasetError(f"A TU folder cannot hold targets of shape {targets.shape}.")
-    if rows.dtype.kind in "biu" and (not rows.size or int(np.abs(rows.astype(object)).max()) <= LARGEST):
+    if rows.dtype.kind in "biu" and (not rows.size or int(np.abs(rows.astype(object)).max()) <= _LARGEST):
         return {"graph_labels": _format_rows(rows.astype(np.int64))}
     if rows.dtype.kind == "f" and rows.dtype.itemsize <= 8 and np.isfinite(rows).all():
         return {"graph_attributes": _format_rows(rows.astype(np.float64))}

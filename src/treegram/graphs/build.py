@@ -5,8 +5,7 @@ Compiled loops trust the arrays of a collection and do not check bounds, so noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from functools import partial
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +22,10 @@ from treegram.graphs.check import (
     check_edge_vectors,
     check_edges,
     check_extras,
+    check_label,
+    join_codes,
+    plain_label,
 )
-from treegram.graphs.labels import check_label, join_codes, plain_label
 
 if TYPE_CHECKING:
     from treegram.graphs import Graphs
@@ -162,38 +163,33 @@ def _join_rows(parts: list[Graphs]) -> dict[str, Any]:
 
 def _check_joinable(parts: list[Graphs]) -> None:
     """Raise if two parts differ in what they hold; vectors are compared only where there are nodes or edges."""
-
-    def check(values: list[Any], describe: Callable[[Any], str]) -> None:
-        known = [(i, value) for i, value in enumerate(values) if value is not None]
-        for i, value in known:
-            if value != known[0][1]:
-                other, first = known[0]
+    first: dict[str, tuple[int, Any, str]] = {}
+    for i, part in enumerate(parts):
+        for kind, value, text in _describe(part):
+            other, expected, other_text = first.setdefault(kind, (i, value, text))
+            if value != expected:
                 raise InvalidGraphError(
-                    f"Collections of different kinds cannot be joined: part {other} has {describe(first)}, part {i} has "
-                    f"{describe(value)}."
+                    f"Collections of different kinds cannot be joined: part {other} has {other_text}, part {i} has {text}."
                 )
 
-    check([part.labels is None for part in parts], lambda lacks: "no labels" if lacks else "labels")
-    check([part.edge_labels is None for part in parts], lambda lacks: "no edge labels" if lacks else "edge labels")
-    check([part.directed for part in parts], lambda directed: f"{'directed' if directed else 'undirected'} edges")
-    for rows, thing, vectors, names in (
-        ("nodes", "node", "attributes", "attribute_names"),
-        ("arcs", "edge", "edge_attributes", "edge_attribute_names"),
-        ("graphs", "graph", "graph_attributes", "graph_attribute_names"),
+
+def _describe(part: Graphs) -> Iterator[tuple[str, Any, str]]:
+    """Yield the kind, the value and a description of everything that must be the same in all parts."""
+    for kind in ("labels", "edge_labels"):
+        lacks = getattr(part, kind) is None
+        yield kind, lacks, f"{'no ' if lacks else ''}{kind.replace('_', ' ')}"
+    yield "directed", part.directed, f"{'directed' if part.directed else 'undirected'} edges"
+    for rows, thing, vectors in (
+        ("nodes", "node", "attributes"),
+        ("arcs", "edge", "edge_attributes"),
+        ("graphs", "graph", "graph_attributes"),
     ):
-        full = [part if part._n_rows(rows) else None for part in parts]
-        columns = [None if part is None else getattr(part, vectors) for part in full]
-        widths = [part and (0 if array is None else array.shape[1]) for part, array in zip(full, columns, strict=True)]
-        check(widths, partial(_describe_width, thing))
-        check([part and getattr(part, names) for part in full], partial(_describe_names, vectors))
-
-
-def _describe_width(thing: str, width: int) -> str:
-    return f"{counted(width, 'attribute')} per {thing}"
-
-
-def _describe_names(vectors: str, names: tuple[str, ...]) -> str:
-    return f"the {vectors} {', '.join(names)}"
+        if part._n_rows(rows):
+            array, names = getattr(part, vectors), getattr(part, f"{vectors[:-1]}_names")
+            width = 0 if array is None else array.shape[1]
+            yield vectors, width, f"{counted(width, 'attribute')} per {thing}"
+            if names is not None:
+                yield f"{vectors[:-1]}_names", names, f"the {vectors} {', '.join(names)}"
 
 
 # -------------------------------------------------------------------- a finished collection

@@ -20,7 +20,6 @@ from treegram._core.types import Floats, Ints
 from treegram.graphs import check
 from treegram.graphs.build import check_collection, compress_edges, join_fields, ranges, stack_vectors
 from treegram.graphs.from_libraries import FromLibraries
-from treegram.graphs.labels import encode_labels, same_labels
 
 __all__ = ["Graphs", "as_graphs"]
 
@@ -533,8 +532,8 @@ class Graphs(FromLibraries):
         names, labels = self.__dataclass_fields__, {"labels", "label_values", "edge_labels", "edge_label_values"}
         return (
             all(_same(getattr(self, name), getattr(other, name)) for name in names if name not in labels)
-            and same_labels(self.labels, self.label_values, other.labels, other.label_values)
-            and same_labels(self.edge_labels, self.edge_label_values, other.edge_labels, other.edge_label_values)
+            and check.same_labels(self.labels, self.label_values, other.labels, other.label_values)
+            and check.same_labels(self.edge_labels, self.edge_label_values, other.edge_labels, other.edge_label_values)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -568,7 +567,7 @@ class Graphs(FromLibraries):
 
 def _encoded(name: str, labels: Any, length: int, things: str) -> dict[str, Any]:
     """Return the fields of labels, which may be None: codes and values."""
-    codes, values = (None, ()) if labels is None else encode_labels(labels, length, f"{name}s", things)
+    codes, values = (None, ()) if labels is None else check.encode_labels(labels, length, f"{name}s", things)
     return {f"{name}s": codes, f"{name}_values": values}
 
 

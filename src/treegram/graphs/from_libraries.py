@@ -76,13 +76,9 @@ class FromLibraries:
         """
         from treegram.graphs.libraries import read_networkx
 
-        columns = {
-            "label": label,
-            "attributes": attributes,
-            "edge_label": edge_label,
-            "edge_attributes": edge_attributes,
-        }
-        return read_networkx(graphs, targets, **columns)
+        return read_networkx(
+            graphs, targets, label=label, attributes=attributes, edge_label=edge_label, edge_attributes=edge_attributes
+        )
 
     def to_networkx(self) -> list[Any]:
         """Return one networkx graph per graph; :meth:`from_networkx` converts back.
@@ -144,8 +140,9 @@ class FromLibraries:
         """
         from treegram.graphs.molecules import read_molecules
 
-        options = {"on_error": on_error, "targets": targets, "graph_names": graph_names, **kwargs}
-        return read_molecules(smiles, "Graphs.from_smiles", **options)
+        return read_molecules(
+            smiles, "Graphs.from_smiles", on_error=on_error, targets=targets, graph_names=graph_names, **kwargs
+        )
 
     @classmethod
     def from_rdkit(cls, mols: Iterable[Any], **kwargs: Any) -> Graphs:
@@ -221,13 +218,9 @@ class FromLibraries:
         """
         from treegram.graphs.libraries import read_igraph
 
-        columns = {
-            "label": label,
-            "attributes": attributes,
-            "edge_label": edge_label,
-            "edge_attributes": edge_attributes,
-        }
-        return read_igraph(graphs, targets, **columns)
+        return read_igraph(
+            graphs, targets, label=label, attributes=attributes, edge_label=edge_label, edge_attributes=edge_attributes
+        )
 
     @classmethod
     def from_pyg(

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -95,16 +96,15 @@ def _read_smi(file: TextIO, path: Path, columns: _Columns) -> Iterator[Record]:
     """Read lines that begin with a SMILES; spaces separate columns, named by the first line or else numbered."""
     if columns.smiles not in (None, _DEFAULT_COLUMN):
         raise DatasetError(f"{path}: the SMILES come first in each line of a .smi file; leave out the column.")
-    rows = ((number, line.split()) for number, line in enumerate(file, start=1))
-    number, first = next(rows, (1, []))
-    names = first
-    if not first or first[0].lower() != _DEFAULT_COLUMN:
-        names = [_DEFAULT_COLUMN, *map(str, range(2, len(first) + 1))]
-        if columns.name is None and columns.target != "2" and len(first) > 1:
+    rows: Iterator[tuple[int, list[str]]] = enumerate(map(str.split, file), start=1)
+    first = next(rows, (1, []))
+    names = first[1]
+    if not names or names[0].lower() != _DEFAULT_COLUMN:
+        rows = chain([first], rows)  # it is a molecule
+        names = [_DEFAULT_COLUMN, *map(str, range(2, len(names) + 1))]
+        if columns.name is None and columns.target != "2" and len(names) > 1:
             columns = columns._replace(name="2")
     indices = _find_columns(names, columns, path)
-    if first and names is not first:
-        yield _row_record(f"{path}:{number}", first, indices)
     for number, row in rows:
         if row:
             yield _row_record(f"{path}:{number}", row, indices)

@@ -202,10 +202,6 @@ def _partial_charges(atoms: _Atoms) -> Floats:
     return charges[atoms.indices]
 
 
-def _masses(atoms: _Atoms) -> Floats:
-    return np.array([atom.GetMass() for atom in atoms.nodes.GetAtoms()])
-
-
 def _crippen(atoms: _Atoms, column: int) -> Floats:
     from rdkit.Chem import rdMolDescriptors
 
@@ -232,7 +228,7 @@ class _Attribute(NamedTuple):
 
 ATTRIBUTES: dict[str, _Attribute] = {
     "partial_charge": _Attribute(_partial_charges),
-    "mass": _Attribute(_masses),
+    "mass": _Attribute(lambda atoms: np.array([atom.GetMass() for atom in atoms.nodes.GetAtoms()])),
     "logp": _Attribute(partial(_crippen, column=0)),
     "refractivity": _Attribute(partial(_crippen, column=1)),
     "polar_surface": _Attribute(_polar_surfaces),

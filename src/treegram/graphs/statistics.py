@@ -191,10 +191,9 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         vectors = _rows(graphs.attributes, graphs.n_nodes, len(names))
         summaries, table = _summarize(names, nodes, vectors)
         yield summaries, table
-        edges, arcs = _edge_starts(graphs)
-        sources = np.repeat(np.arange(graphs.n_nodes), graphs.degrees)[arcs]
-        differences = np.abs(vectors[sources] - vectors[graphs.indices[arcs]])
-        yield [f"{name}_edge_difference" for name in names], _means(edges, differences)
+        first, second = graphs.edges().T
+        differences = np.abs(vectors[first] - vectors[second])
+        yield [f"{name}_edge_difference" for name in names], _means(_edge_starts(graphs)[0], differences)
         centered = degrees - _means(nodes, degrees[:, None].astype(np.float64))[ids, 0]
         products = centered[:, None] * (vectors - table[ids, :: len(SUMMARIES)])
         yield [f"{name}_degree_covariance" for name in names], _means(nodes, products)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +18,7 @@ from treegram._core.params import FLAG, NOTHING, Allowed, Instance, parameters
 from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.graphs.check import as_vectors
-from treegram.graphs.labels import plain_label, refuse_masked
+from treegram.graphs.check import as_vectors, plain_label, refuse_masked
 from treegram.graphs.transforms import Source
 
 __all__ = ["TableGraphs"]
@@ -158,7 +156,7 @@ def build_graphs(
     columns: Mapping[str, Any],
     tables: Mapping[str, Table],
     *,
-    defaults: Mapping[str, str] = MappingProxyType({}),
+    defaults: Mapping[str, str],
     stacklevel: int = 4,
     **arrays: Any,
 ) -> Graphs:
@@ -304,6 +302,7 @@ def read_tables(nodes: Any, edges: Any, graphs: Any, options: TableGraphs, targe
         "Graphs.from_tables",
         options.get_params(),
         tables,
+        defaults={},
         offsets=np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(graph_names)))]),
         edges=pairs,
         directed=options.directed,

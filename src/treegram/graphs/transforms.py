@@ -22,8 +22,7 @@ from treegram._core.params import Allowed, Checked, Number, Whole, Words, parame
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.check import Finder
-from treegram.graphs.labels import encode_labels
+from treegram.graphs.check import Finder, encode_labels
 
 __all__ = [
     "TRANSFORMATIONS",
