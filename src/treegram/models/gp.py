@@ -123,7 +123,7 @@ def mean_diagonal(K: Floats) -> float:
 class GraphGP(PredictsByProcess, KernelModel):
     r"""Gaussian process regression on graphs that chooses its kernel, the kernel's parameters and the noise.
 
-        Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
+    Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
 
     .. math:: y \sim N(0, s^2 (K + \rho I))
 

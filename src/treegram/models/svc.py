@@ -184,7 +184,8 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
 
     def _screening(self, data: Data) -> Screening:
         Y, weights = class_targets(data.targets, len(self.classes_)), self._weighing(data)(np.arange(len(data.targets)))
-        return Screening(data.graphs, Y, weights, data.targets, n_jobs=self.n_jobs, verbose=self.verbose)
+        weights = np.ones(len(Y)) if weights is None else weights
+        return Screening(data.graphs, Y, weights, data.targets, verbose=self.verbose)
 
     def _weighing(self, data: Data) -> Weigh:
         return partial(weigh_classes, self.class_weight, self.classes_, data.targets, data.weights)
