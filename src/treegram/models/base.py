@@ -204,7 +204,8 @@ class KernelModel(GraphModel):
             )
         check_memory(len(data.graphs))
         score = self._make_score(data)
-        candidates, left_out = self._candidates(data.graphs), []
+        candidates = self._candidates(data.graphs)
+        left_out: list[dict[str, Any]] = []
         if self._is_auto:
             candidates, left_out = find_finalists(self._screening(data), candidates)
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose, "is_quiet": self._is_auto}

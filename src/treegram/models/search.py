@@ -301,7 +301,7 @@ def _tabulate(
     table |= {f"split{i}_test_score": column for i, column in enumerate(scores.T)}
     table["mean_test_score"] = means
     table["std_test_score"] = scores.std(axis=1)
-    table["rank_test_score"] = rankdata(-np.round(means, 12), method="min").astype(np.int32)
+    table["rank_test_score"] = rankdata(-np.round(means, _DIGITS), method="min").astype(np.int32)
     return table
 
 
