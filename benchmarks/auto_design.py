@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 import treegram as tg
 from common import load, table
 from treegram._core.parallel import one_blas_thread
-from treegram.models.auto import class_targets, fit_machine, most_likely, stack
-from treegram.models.candidates import auto_candidates
+from treegram.models.auto import auto_candidates, class_targets, fit_machine, most_likely, stack
 from treegram.models.svc import folds
 
 DESIGN_SETS = [

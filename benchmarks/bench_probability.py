@@ -15,9 +15,15 @@ from sklearn.svm import SVC
 
 import treegram as tg
 from common import load, table
-from treegram.models.probability import class_probabilities, couple, fit_sigmoid, fit_sigmoids, fit_temperature
 from treegram.models.solver import decide, fit_machines, one_against_rest, vote
-from treegram.models.svc import decide_held_out
+from treegram.models.svc import (
+    class_probabilities,
+    couple,
+    decide_held_out,
+    fit_sigmoid,
+    fit_sigmoids,
+    fit_temperature,
+)
 
 SETS = ("MUTAG", "ENZYMES", "BZR", "PROTEINS", "Cuneiform")
 C = np.array([10.0])

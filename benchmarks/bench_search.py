@@ -13,7 +13,7 @@ import numpy as np
 
 import treegram as tg
 from common import load, table
-from treegram.models.candidates import auto_candidates
+from treegram.models.auto import auto_candidates
 from treegram.models.svc import folds
 
 SIZES = (200, 1000, 4000)

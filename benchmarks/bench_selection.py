@@ -27,7 +27,7 @@ import treegram as tg
 from bench_memory import resident
 from common import best_of, load, table
 from treegram.kernels.grid import grid_points
-from treegram.models.candidates import seed_of
+from treegram.models.auto import seed_of
 from treegram.models.search import Fits, Selection, distinct
 from treegram.models.solver import fit_path
 from treegram.models.svc import folds, select

@@ -63,5 +63,5 @@ def test_the_files_of_a_kernel_are_those_that_the_recipe_lists():
     assert all(re.search("graphlets", (ROOT / path).read_text(), re.IGNORECASE) for path in listed)
     # Rooms that read the declaration do not name kernels.
     readers = [path for room in ("cli", "study", "models") for path in (ROOT / "src/treegram" / room).rglob("*.py")]
-    readers.remove(ROOT / "src/treegram/models/candidates.py")  # what kernel="auto" tries is a choice among kernels
+    readers.remove(ROOT / "src/treegram/models/auto.py")  # what kernel="auto" tries is a choice among kernels
     assert not [path for path in readers if "graphlets" in path.read_text().lower()]

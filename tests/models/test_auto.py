@@ -24,8 +24,7 @@ from treegram import (
     save_model,
 )
 from treegram.models import auto
-from treegram.models.auto import class_targets
-from treegram.models.candidates import auto_candidates, narrow_gamma
+from treegram.models.auto import auto_candidates, class_targets, narrow_gamma
 from treegram.pairsum.attributes import scaled_gamma
 
 

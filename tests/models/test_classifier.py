@@ -26,8 +26,7 @@ from treegram import (
     save_model,
 )
 from treegram.models import auto
-from treegram.models.auto import ALPHAS, class_targets, fit_bias, fit_machine, stack
-from treegram.models.candidates import auto_candidates
+from treegram.models.auto import ALPHAS, auto_candidates, class_targets, fit_bias, fit_machine, stack
 
 
 @pytest.fixture(scope="module")

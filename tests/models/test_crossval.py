@@ -7,8 +7,8 @@ from sklearn.svm import SVC
 
 from checks import gram_array
 from treegram import ODDCL, load_digits_graphs
+from treegram.models.auto import seed_of
 from treegram.models.base import encode_classes
-from treegram.models.candidates import seed_of
 from treegram.models.search import Fits, choose, distinct
 from treegram.models.svc import folds, score, select
 

@@ -15,8 +15,8 @@ import treegram
 from treegram import ODDCL, WL, WLCL, GraphGP, GraphRidge, GraphSVC
 from treegram._core.machine import available_bytes
 from treegram.models import search as search_module
-from treegram.models.probability import couple, fit_sigmoid
 from treegram.models.search import _split_grid
+from treegram.models.svc import couple, fit_sigmoid
 
 CS = [0.1, 1.0, 100.0]
 ALPHAS = [0.01, 1.0, 10.0]

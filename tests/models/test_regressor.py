@@ -19,7 +19,7 @@ from treegram import (
     save_model,
 )
 from treegram.models import regressor
-from treegram.models.candidates import auto_candidates
+from treegram.models.auto import auto_candidates
 from treegram.models.regressor import learn_weights
 
 KERNELS = [ODDCL(depth=1), make_pipeline(ScaleAttributes(), WLCL(1)), WL(2)]

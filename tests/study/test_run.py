@@ -16,9 +16,8 @@ from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.svm import SVC
 
 from treegram import ODDCL, Graphs, StudyError, load_tu, make_synthetic, save_tu
-from treegram.models.auto import AUTO_VERSION
+from treegram.models.auto import AUTO_VERSION, seed_of
 from treegram.models.base import encode_classes
-from treegram.models.candidates import seed_of
 from treegram.models.svc import folds
 from treegram.study.metrics import roc_auc
 from treegram.study.protocol import KernelSpec, StudyEntry, entry_key

@@ -1,6 +1,6 @@
 """Models of graphs: two automatic ones that combine kernels, and three that search the parameters of one kernel.
 
-`classifier` and `regressor` combine the kernels that `candidates` lists, after a screening by least squares (`auto`).
+`classifier` and `regressor` combine kernels, by default those that `auto` lists and screens by least squares.
 `svc`, `ridge` and `gp` share one search over kernels, parameters and strengths (`search`), and `svc` has its own fast solver
 (`solver`). `multi_target` fits a copy of a regressor for each of several targets. `saving` writes models to files that
 contain no code.

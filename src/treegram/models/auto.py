@@ -1,8 +1,15 @@
-"""The automatic choice: a least-squares model for each candidate, compared by leave-one-out predictions in closed form.
+"""The automatic choice: candidates, and a least-squares model for each, compared by leave-one-out predictions.
+
+**Candidates** are structures combined with views of the graphs, the same for all data. A **view** is the output of
+transformers of the graphs: full labels or only their first parts; no vectors, raw vectors, scaled or whitened ones, or
+vectors with those of the neighbors; edge vectors in bins. The width of the node kernel follows from the vectors of a
+view, so it suits any range and dimension. A **structure** is what else must match for two nodes to be compared: colors,
+trees, edges, or pairs of nodes. Candidates that need something the graphs lack are left out. Their list does not depend
+on targets.
 
 A **machine** predicts sum_i (K(G, G_i) / s + 1) c_i, with s the mean of K(G_i, G_i), and minimizes the squared errors plus
-alpha times its squared norm; the 1 represents the intercept. One decomposition of a Gram matrix gives the best alpha and all
-leave-one-out predictions, so kernels, strengths and combinations are compared without any further fit. A **stack** adds the
+alpha times its squared norm; the 1 represents the intercept. One decomposition of a Gram matrix gives the best alpha and,
+in closed form, all leave-one-out predictions, so kernels, strengths and combinations are compared without any further fit. A **stack** adds the
 predictions of machines with the non-negative weights for which the leave-one-out predictions fit the targets best.
 
 **Screening** fits candidates on a sample first, which costs little more than their Gram matrices; only the best few are fitted
@@ -12,10 +19,13 @@ fitted to all.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,17 +34,29 @@ from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize, minimize_scalar, nnls
 from scipy.special import log_softmax
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 from treegram._core.parallel import track
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.models.candidates import Candidate, auto_candidates, seed_of, with_jobs
+from treegram.graphs.transforms import (
+    BinEdgeAttributes,
+    DropAttributes,
+    NeighborMeans,
+    ScaleAttributes,
+    TruncateLabels,
+)
+from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
+from treegram.kernels.grid import parameter_names, with_parameters
+from treegram.pairsum.attributes import scaled_gamma
 
 __all__ = [
     "AUTO_VERSION",
+    "Candidate",
     "Fitted",
     "Screening",
     "all_classes",
+    "auto_candidates",
     "choose_stack",
     "class_targets",
     "find_finalists",
@@ -42,7 +64,11 @@ __all__ = [
     "fit_machine",
     "fit_temperature",
     "most_likely",
+    "narrow_gamma",
+    "seed_of",
     "stack",
+    "white_gamma",
+    "with_jobs",
 ]
 
 # Increase it with every change to the candidates or the search that can change a choice: stored studies record it, and
@@ -59,6 +85,205 @@ ALPHAS = np.logspace(-4, 1, 11)
 _JITTER = 1e-8  # times the mean diagonal: landmarks may be equal
 _DIGITS = 12  # of errors that are compared: the rest is rounding
 _LOG_TEMPERATURES = (-5.0, 3.0)
+_N_PAIRS = 20_000  # pairs of nodes whose distances are sampled
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A kernel, or a pipeline that ends in one, and the grid to search for it."""
+
+    name: str
+    kernel: Any
+    param_grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    reason: str = "requested"
+
+
+def seed_of(*identity: Any) -> int:
+    """Return a seed that depends only on an identity, so that adding a run never changes the others."""
+    digest = hashlib.sha256(json.dumps(identity).encode()).digest()
+    return int.from_bytes(digest[:4], "little")
+
+
+def with_jobs(kernel: Any, n_jobs: int | None) -> Any:
+    """Return a copy of the kernel with ``n_jobs`` threads; None keeps its own number."""
+    has_jobs = n_jobs is not None and "n_jobs" in parameter_names(kernel)
+    return with_parameters(kernel, {"n_jobs": n_jobs} if has_jobs else {})
+
+
+# -------------------------------------------------------------------- candidates of "auto"
+
+
+@dataclass(frozen=True)
+class View:
+    """Transformers of the graphs, the structures to try on them, and the width of the node kernel, if there are vectors."""
+
+    name: str
+    reason: str
+    steps: tuple[Callable[[], Any], ...]
+    structures: tuple[str, ...]
+    gamma: Callable[[Floats], float] | None = None
+
+
+def auto_candidates(graphs: Graphs, n_jobs: int | None = None, *, with_counts: bool = False) -> list[Candidate]:
+    """Return the candidates that suit the graphs; ``with_counts`` adds one for targets that grow with the size of a graph."""
+    candidates = [Candidate("statistics", StatisticsKernel(), reason="numbers of whole graphs may be enough")]
+    if graphs.graph_attributes is not None:
+        reason = "what is known of each graph may matter"
+        candidates.append(Candidate("graph attributes", StatisticsKernel("graph_attributes"), reason=reason))
+    views = [
+        *_views_of_labels(graphs, with_counts=with_counts),
+        *_views_of_vectors(graphs),
+        *_views_of_edge_vectors(graphs),
+    ]
+    candidates += [one for view in views for one in _in_view(view, graphs)]
+    return [replace(one, kernel=with_jobs(one.kernel, n_jobs)) for one in candidates]
+
+
+def _views_of_labels(graphs: Graphs, *, with_counts: bool) -> Iterator[View]:
+    structures: tuple[str, ...] = ("colors 1", "colors 3", "matched colors 1", "matched colors 3", "trees 3", "edges")
+    structures += ("number of matched colors 1",) if with_counts else ()
+    steps: tuple[Callable[[], Any], ...] = (DropAttributes,)
+    name, reason = "no vectors", "labels and shape may be enough"
+    if not graphs.n_attributes:
+        structures, steps, name, reason = (*structures, "pairs"), (), "", ""
+    yield View(name, reason, steps, structures)
+    if graphs.labels is not None and any(isinstance(value, tuple) for value in graphs.label_values or ()):
+        reason = "the first part of the labels may be enough"
+        yield View("first part of labels", reason, (*steps, TruncateLabels), structures)
+
+
+def _views_of_vectors(graphs: Graphs) -> Iterator[View]:
+    if not graphs.n_attributes:
+        return
+    alike, robust = "all attributes count alike", partial(ScaleAttributes, "robust")
+    yield View("raw vectors", "the ranges of attributes may mean something", (), ("colors 3",), scaled_gamma)
+    pairs = ("pairs",) if graphs.n_attributes == 1 else ()  # otherwise they use whitened vectors
+    yield View("scaled vectors", alike, (robust,), ("colors 1", "trees 1", *pairs), narrow_gamma)
+    yield View(
+        "neighbor means", f"{alike}, and so do the neighbors'", (robust, NeighborMeans), ("colors 1",), narrow_gamma
+    )
+    if graphs.n_attributes > 1:
+        structures, whiten = ("nodes", "colors 1", "trees 1", "pairs"), partial(ScaleAttributes, "whiten")
+        reason = "attributes may be correlated, and say more without it"
+        yield View("whitened vectors", reason, (whiten,), structures, white_gamma)
+    reason = "bins need no width, and any one attribute may make nodes alike"
+    yield View("attributes in bins", reason, (), ("spread labels",), scaled_gamma)
+
+
+def _views_of_edge_vectors(graphs: Graphs) -> Iterator[View]:
+    if not graphs.n_edge_attributes:
+        return
+    drop = (DropAttributes,) if graphs.n_attributes else ()
+    reason = "numbers at the edges may matter"
+    yield View("edge vectors in bins", reason, (*drop, BinEdgeAttributes), ("edges", "colors 1"))
+    if graphs.n_attributes:
+        name, reason = "scaled vectors and edge vectors in bins", "numbers at nodes and edges may matter together"
+        steps = (BinEdgeAttributes, partial(ScaleAttributes, "robust"))
+        yield View(name, reason, steps, ("colors 1",), narrow_gamma)
+
+
+# -------------------------------------------------------------------- structures
+
+
+_SIZES: dict[str, Any] = {"normalize": "tanimoto"}  # keeps the sizes of graphs visible, which the cosine hides
+
+
+def _pairs(gamma: float | str | None = None, **_: Any) -> KernelSum:
+    """Return a kernel on pairs of nodes: balls around one node, nodes up to three steps apart, and all shortest paths."""
+    return KernelSum(
+        [
+            GIK(invariant="nspdk", radius=0, distance=3, gamma=gamma),
+            GIK(invariant="nspdk", radius=1, distance=0, gamma=gamma),
+            ShortestPath(length_kernel="brownian", use_labels=True, gamma=gamma),
+        ]
+    )
+
+
+def _nodes(gamma: float | str, **_: Any) -> WLCL:
+    return WLCL(0, missing_labels="constant", gamma=gamma)
+
+
+def _bins(**_: Any) -> KernelSum:
+    """Return the sum of three draws of bins: with a single draw, accuracy varies by half a point."""
+    return KernelSum([P2K(n_iterations=2, mode="hash", random_state=seed) for seed in range(3)])
+
+
+def _colors(n_iterations: int, **options: Any) -> WL | WLCL:
+    return WLCL(n_iterations, **options) if "gamma" in options else WL(n_iterations, **_SIZES, **options)
+
+
+_STRUCTURES: dict[str, tuple[Callable[..., Any], str]] = {
+    "nodes": (_nodes, "nodes of equal label, whatever is around them"),
+    "colors 1": (partial(_colors, 1), "nodes whose neighbors have equal labels"),
+    "colors 3": (partial(_colors, 3), "nodes with equal surroundings, up to three steps away"),
+    "matched colors 1": (partial(WLOA, 1, **_SIZES), "as colors 1, but each node is matched once at most"),
+    "matched colors 3": (partial(WLOA, 3, **_SIZES), "as colors 3, but each node is matched once at most"),
+    "number of matched colors 1": (
+        partial(WLOA, 1, normalize=False),
+        "as matched colors 1, not normalized: a number may grow with the size of a graph",
+    ),
+    "trees 1": (partial(ODDCL, 1, counting="visits"), "nodes with equal trees, one step deep"),
+    "trees 3": (partial(ODDST, 3, lam=1.2), "nodes with equal trees, three steps deep"),
+    "edges": (
+        partial(CSM, max_size=2, use_labels=True),
+        "edges one by one: where nodes have many, no two have equal surroundings",
+    ),
+    "spread labels": (_bins, "labels spread along the edges"),
+    "pairs": (_pairs, "pairs of nodes near and far"),
+}
+
+
+def _in_view(view: View, graphs: Graphs) -> Iterator[Candidate]:
+    """Yield the candidates of a view."""
+    gamma = _gamma(view, graphs)
+    options: dict[str, Any] = {} if gamma is None else {"gamma": gamma}
+    has_edge_labels = graphs.edge_labels is not None or BinEdgeAttributes in view.steps
+    options |= {"use_edge_labels": True} if has_edge_labels else {}
+    for name in view.structures:
+        make, reason = _STRUCTURES[name]
+        steps, kernel = [step() for step in view.steps], make(**options)
+        yield Candidate(
+            ", ".join(filter(None, [name, view.name])),
+            make_pipeline(*steps, kernel) if steps else kernel,
+            reason="; ".join(filter(None, [reason, view.reason])),
+        )
+
+
+# -------------------------------------------------------------------- widths
+
+
+def _gamma(view: View, graphs: Graphs) -> float | str | None:
+    """Return the gamma that suits the vectors of a view, or None if it has no vectors."""
+    if view.gamma is None:
+        return None
+    try:
+        for step in view.steps:
+            graphs = step().fit_transform(graphs)
+        return view.gamma(np.asarray(graphs.attributes))
+    except ValueError:  # vectors are out of range: the kernels report this when they are tried
+        return "scale"
+
+
+def narrow_gamma(vectors: Floats) -> float:
+    """Return eight times gamma="scale", or less: see `_reaching`. Vectors in clusters need a narrow kernel."""
+    return _reaching(vectors, 8.0 * scaled_gamma(vectors))
+
+
+def white_gamma(vectors: Floats) -> float:
+    """Return 0.2 for whitened vectors, or less: see `_reaching`."""
+    return _reaching(vectors, 0.2)
+
+
+def _reaching(vectors: Floats, gamma: float) -> float:
+    """Return gamma, or the value that reaches the nearest twentieth of all pairs if that is smaller.
+
+    With many independent attributes, all pairs are about equally far apart, and a narrow kernel would separate any two nodes.
+    """
+    rng = np.random.default_rng(seed_of("auto", len(vectors)))
+    i, j = rng.integers(max(len(vectors), 1), size=(2, _N_PAIRS if len(vectors) else 0))
+    distances = ((vectors[i] - vectors[j]) ** 2).sum(axis=1)
+    near = np.quantile(distances[distances > 0], 0.05) if distances.any() else 0.0
+    return min(gamma, float(1.0 / near)) if near > 0 else gamma
 
 
 # -------------------------------------------------------------------- least squares
@@ -221,29 +446,17 @@ class Fitted:
     record: dict[str, Any]
 
 
+@dataclass(eq=False)
 class Screening:
-    """Candidates, the graphs and targets to try them on, and the records of all trials so far."""
+    """The graphs and targets to try candidates on, and the records of all trials so far."""
 
-    def __init__(
-        self,
-        graphs: Graphs,
-        Y: Floats,
-        weights: Floats | None,
-        codes: Ints | None = None,
-        *,
-        is_auto: bool = True,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.graphs, self.Y, self.codes = graphs, Y, codes
-        self.weights = np.ones(len(Y)) if weights is None else weights
-        self.is_auto, self.n_jobs, self.verbose = is_auto, n_jobs, verbose
-        self.records: list[dict[str, Any]] = []
-
-    def candidates(self, *, with_counts: bool = False) -> list[Candidate]:
-        """Return the candidates of "auto" that suit the graphs."""
-        found = auto_candidates(self.graphs, with_counts=with_counts)
-        return [replace(one, kernel=with_jobs(one.kernel, self.n_jobs)) for one in found]
+    graphs: Graphs
+    Y: Floats  # (n_graphs, n_outputs)
+    weights: Floats  # of the graphs
+    codes: Ints | None = None  # of the classes; None for regression
+    is_auto: bool = True  # the user named no kernels
+    verbose: int = 0
+    records: list[dict[str, Any]] = field(default_factory=list)
 
     def sample(self) -> Ints:
         """Return the ids of the graphs for screening, ascending; all of them if there are few."""
@@ -358,9 +571,11 @@ def _finalists(screening: Screening, fitted: list[Fitted], ids: Ints, n_finalist
     return [fitted[i] for i in sorted(ranks[:n_finalists])]
 
 
-def find_finalists(screening: Screening) -> tuple[list[Candidate], list[dict[str, Any]]]:
+def find_finalists(
+    screening: Screening, candidates: Sequence[Candidate]
+) -> tuple[list[Candidate], list[dict[str, Any]]]:
     """Return the best few candidates, for a search by the model's own score, and the records of the others."""
-    fitted = screening.try_all(screening.candidates(), screening.sample())
+    fitted = screening.try_all(candidates, screening.sample())
     fitted.sort(key=lambda one: one.machine.error)  # stable: ties keep their order
     for one in fitted[N_SEARCHED:]:
         score, one.record["score"] = one.record["score"], None  # it is not the model's own

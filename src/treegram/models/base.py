@@ -40,8 +40,7 @@ from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import AUTO, PRECOMPUTED, GraphKernel
-from treegram.models.auto import Screening, find_finalists
-from treegram.models.candidates import Candidate, list_candidates
+from treegram.models.auto import Candidate, Screening, auto_candidates, find_finalists
 from treegram.models.search import (
     Data,
     Fits,
@@ -51,12 +50,12 @@ from treegram.models.search import (
     Splits,
     check_gram,
     check_memory,
+    list_candidates,
     search,
 )
 
 STRENGTHS: Allowed = (Number(0, above=True), LIST)
 SPLITS: Allowed = (Whole(2), SPLITTER, LIST)
-KERNELS_ALLOWED: Allowed = (Words(AUTO), Instance((list, tuple), "a list of kernels"))
 _MOST_SHOWN = 5  # kernels in the repr of an automatic model
 DecisionParts: TypeAlias = tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]
 
@@ -129,14 +128,9 @@ class GraphModel(Checked, BaseEstimator):
             bundle["text/html"] += f"<p>Chose {escape(chosen)}</p>"
         return bundle
 
+    @abstractmethod
     def _describe_choice(self) -> str:
-        """Return the choice of a fitted "auto", or ""; here, the kernels of an automatic model with their weights."""
-        if not hasattr(self, "kernels_"):
-            return ""
-        parts = sorted(zip(self.weights_, self.kernels_, strict=True), key=lambda part: -part[0])
-        shown = [f"{weight:.2f} {' '.join(repr(kernel).split())}" for weight, kernel in parts[:_MOST_SHOWN]]
-        left = len(parts) - len(shown)
-        return " + ".join([*shown, f"{left} more"] if left else shown)
+        """Return the choice of a fitted model, or "" if the user made it."""
 
     def _forget(self) -> None:
         """Remove what an earlier ``fit`` has learned."""
@@ -165,6 +159,32 @@ class GraphModel(Checked, BaseEstimator):
 
 
 @parameters
+class CombiningModel(GraphModel):
+    """Base of the models that combine several kernels with learned weights."""
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"kernels": (Words(AUTO), Instance((list, tuple), "a list of kernels"))}
+
+    kernels: Any = field(default=AUTO, kw_only=False)
+
+    @property
+    def _is_auto(self) -> bool:
+        return isinstance(self.kernels, str)
+
+    def _candidates(self, graphs: Graphs, *, with_counts: bool = False) -> list[Candidate]:
+        if self._is_auto:
+            return auto_candidates(graphs, self.n_jobs, with_counts=with_counts)
+        return list_candidates(self.kernels, {}, self.n_jobs)
+
+    def _describe_choice(self) -> str:
+        if not hasattr(self, "kernels_"):
+            return ""
+        parts = sorted(zip(self.weights_, self.kernels_, strict=True), key=lambda part: -part[0])
+        shown = [f"{weight:.2f} {' '.join(repr(kernel).split())}" for weight, kernel in parts[:_MOST_SHOWN]]
+        left = len(parts) - len(shown)
+        return " + ".join([*shown, f"{left} more"] if left else shown)
+
+
+@parameters
 class KernelModel(GraphModel):
     """Base of the models that choose one kernel, its parameters and a strength of regularization."""
 
@@ -184,7 +204,10 @@ class KernelModel(GraphModel):
             )
         check_memory(len(data.graphs))
         score = self._make_score(data)
-        candidates, left_out = find_finalists(self._screening(data)) if self._is_auto else (self._candidates(), [])
+        candidates = self._candidates(data.graphs)
+        left_out: list[dict[str, Any]] = []
+        if self._is_auto:
+            candidates, left_out = find_finalists(self._screening(data), candidates)
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose, "is_quiet": self._is_auto}
         result = search(data, candidates, score, strength, **options)
         self.best_params_ = result.table["params"][result.index]
@@ -193,14 +216,17 @@ class KernelModel(GraphModel):
         self.search_results_ = left_out + result.records
         return result
 
-    def _candidates(self) -> list[Candidate]:
+    def _candidates(self, graphs: Graphs) -> list[Candidate]:
+        if self._is_auto:
+            return auto_candidates(graphs, self.n_jobs)
         return list_candidates(self.kernel, self.param_grid, self.n_jobs)
 
     def _screening(self, data: Data) -> Screening:
         """Return the screening of the candidates for regression; a classifier has its own."""
         scale = data.targets.std() or 1.0
         Y = ((data.targets - data.targets.mean()) / scale)[:, None]
-        return Screening(data.graphs, Y, data.weights, n_jobs=self.n_jobs, verbose=self.verbose)
+        weights = np.ones(len(Y)) if data.weights is None else data.weights
+        return Screening(data.graphs, Y, weights, verbose=self.verbose)
 
     @property
     def _is_auto(self) -> bool:
@@ -301,9 +327,9 @@ class CrossValidatedModel(KernelModel):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
 
-    def _candidates(self) -> list[Candidate]:
+    def _candidates(self, graphs: Any) -> list[Candidate]:
         if not self._is_precomputed:
-            return super()._candidates()
+            return super()._candidates(graphs)
         if self.param_grid not in ("auto", {}):
             raise ValueError(
                 f"param_grid cannot be used with kernel='precomputed', which has no parameters; got {self.param_grid!r}."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +16,6 @@ from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
-from treegram.kernels.base import AUTO
 from treegram.models.auto import (
     N_LANDMARKS,
     TOO_MANY,
@@ -31,22 +29,20 @@ from treegram.models.auto import (
     most_likely,
 )
 from treegram.models.base import (
-    KERNELS_ALLOWED,
+    CombiningModel,
     DecisionParts,
-    GraphModel,
     check_classes,
     check_fit,
     check_weights,
     weigh_classes,
 )
-from treegram.models.candidates import list_candidates
 from treegram.models.conformal import PredictsSets
 
 __all__ = ["GraphClassifier"]
 
 
 @parameters
-class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
+class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
     r"""Classifier of graphs that combines several kernels, chosen and weighted by leave-one-out predictions.
 
     For each kernel there is a least-squares model on targets of 1 and -1, one for each class against the rest. Its
@@ -125,11 +121,9 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
     """
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {
-        "kernels": KERNELS_ALLOWED,
         "class_weight": (Words("balanced"), Instance((dict,), "a dict of weights"), NOTHING),
     }
 
-    kernels: Any = field(default=AUTO, kw_only=False)
     class_weight: Any = None
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
@@ -160,12 +154,10 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
             graphs, codes, weights = graphs[used], codes[used], given[used] / given[used].mean()
         of_classes = weigh_classes(self.class_weight, self.classes_, codes, weights, np.arange(len(codes)))
         assert of_classes is not None  # since weights are given
-        is_auto, Y = isinstance(self.kernels, str), class_targets(codes, len(self.classes_))
-        options: dict[str, Any] = {"is_auto": is_auto, "n_jobs": self.n_jobs, "verbose": self.verbose}
-        screening = Screening(graphs, Y, weights, codes, **options)
+        Y = class_targets(codes, len(self.classes_))
+        screening = Screening(graphs, Y, weights, codes, self._is_auto, self.verbose)
         with one_blas_thread(), verbosely(self.verbose):
-            candidates = screening.candidates() if is_auto else list_candidates(self.kernels, {}, self.n_jobs)
-            fitted, self.weights_ = choose_stack(screening, candidates)
+            fitted, self.weights_ = choose_stack(screening, self._candidates(graphs))
         machines = [one.machine for one in fitted]
         self.kernels_ = [one.kernel for one in fitted]
         self.alphas_ = np.array([one.alpha for one in machines])

@@ -123,7 +123,7 @@ def mean_diagonal(K: Floats) -> float:
 class GraphGP(PredictsByProcess, KernelModel):
     r"""Gaussian process regression on graphs that chooses its kernel, the kernel's parameters and the noise.
 
-        Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
+    Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
 
     .. math:: y \sim N(0, s^2 (K + \rho I))
 
@@ -222,20 +222,17 @@ class GraphGP(PredictsByProcess, KernelModel):
         noises = check_strengths("noise", self.noise)[::-1]
         z = self._normalize(numbers)
         with one_blas_thread(), verbosely(self.verbose):
-            self._choose(graphs, z, noises)
+            everyone = np.arange(len(z))  # no graph is held out
+            result = self._search(Data(graphs, z, None, noises, [(everyone, everyone)]), "noise")
+            likelihoods = result.table["mean_test_score"]
+            self.results_ = {name: column for name, column in result.table.items() if name.startswith("param")}
+            self.results_["log_marginal_likelihood"] = likelihoods
+            self.log_marginal_likelihood_ = float(likelihoods[result.index])
             K = self._fit_kernel(graphs)
             self._prior = mean_diagonal(K)
             values, vectors = decompose(K)
             self._solve(values, vectors, vectors.T @ z, self.best_params_["noise"])
         return self
-
-    def _choose(self, graphs: Graphs, y: Floats, noises: Floats) -> None:
-        everyone = np.arange(len(y))  # no graph is held out
-        result = self._search(Data(graphs, y, None, noises, [(everyone, everyone)]), "noise")
-        likelihoods = result.table["mean_test_score"]
-        self.results_ = {name: column for name, column in result.table.items() if name.startswith("param")}
-        self.results_["log_marginal_likelihood"] = likelihoods
-        self.log_marginal_likelihood_ = float(likelihoods[result.index])
 
     def _make_score(self, data: Data) -> Score:
         return partial(_score_likelihoods, y=data.targets, noises=data.strengths)
@@ -253,17 +250,12 @@ def decompose(K: Floats) -> tuple[Floats, Floats]:
     return np.maximum(values, 0.0), vectors
 
 
-def log_marginal_likelihoods(K: Floats, *, y: Floats, noises: Floats) -> Floats:
-    """Return the logarithm of the density of y for each noise, at the most likely scale."""
+def _score_likelihoods(K: Floats, train: Ints, test: Ints, *, y: Floats, noises: Floats) -> tuple[Floats, Fits]:  # noqa: ARG001
+    """Return the logarithm of the density of y for each noise, at the most likely scale, to 9 digits."""
     values, vectors = decompose(K)
     damped = values + noises[:, None]
     scales = ((vectors.T @ y) ** 2 / damped).mean(axis=1)
     # For a constant target, the likelihood grows without limit as the scale goes to 0.
     scales = np.maximum(scales, np.finfo(np.float64).tiny)
-    likelihoods: Floats = -0.5 * (np.log(damped).sum(axis=1) + len(y) * (np.log(2 * np.pi * scales) + 1))
-    return likelihoods
-
-
-def _score_likelihoods(K: Floats, train: Ints, test: Ints, *, y: Floats, noises: Floats) -> tuple[Floats, Fits]:  # noqa: ARG001
-    """Return the likelihoods as scores, to 9 digits: the rest is rounding."""
-    return np.round(log_marginal_likelihoods(K, y=y, noises=noises), 9), Fits(len(noises))
+    likelihoods = -0.5 * (np.log(damped).sum(axis=1) + len(y) * (np.log(2 * np.pi * scales) + 1))
+    return np.round(likelihoods, 9), Fits(len(noises))  # the rest is rounding

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import field
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
@@ -13,12 +12,10 @@ from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize, minimize_scalar
 
 from treegram._core.parallel import one_blas_thread, verbosely
-from treegram._core.params import Allowed, parameters
+from treegram._core.params import parameters
 from treegram._core.types import Floats
-from treegram.kernels.base import AUTO
-from treegram.models.auto import Fitted, Screening, evenly_spaced
-from treegram.models.base import KERNELS_ALLOWED, DecisionParts, GraphModel
-from treegram.models.candidates import Candidate, list_candidates
+from treegram.models.auto import Candidate, Fitted, Screening, evenly_spaced
+from treegram.models.base import CombiningModel, DecisionParts
 from treegram.models.gp import PredictsByProcess, decompose, mean_diagonal
 
 __all__ = ["GraphRegressor", "learn_weights"]
@@ -32,10 +29,10 @@ MAX_ROUNDS = 100
 
 
 @parameters
-class GraphRegressor(PredictsByProcess, GraphModel):
+class GraphRegressor(PredictsByProcess, CombiningModel):
     r"""Gaussian process regression on graphs, on a sum of kernels with learned weights.
 
-        Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
+    Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
 
     .. math:: y \sim N\Bigl(0, s^2 \bigl(\sum_k w_k K_k + \rho I\bigr)\Bigr)
 
@@ -103,10 +100,6 @@ class GraphRegressor(PredictsByProcess, GraphModel):
     True
     """
 
-    _allowed: ClassVar[Mapping[str, Allowed]] = {"kernels": KERNELS_ALLOWED}
-
-    kernels: Any = field(default=AUTO, kw_only=False)
-
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the weights of the kernels and the noise, and fit the model on all graphs.
 
@@ -137,13 +130,9 @@ class GraphRegressor(PredictsByProcess, GraphModel):
             ids = evenly_spaced(numbers[:, None], MOST)
             graphs, numbers = graphs[ids], numbers[ids]
         z = self._normalize(numbers)
-        is_auto = isinstance(self.kernels, str)
-        options: dict[str, Any] = {"is_auto": is_auto, "n_jobs": self.n_jobs, "verbose": self.verbose}
+        screening = Screening(graphs, z[:, None], np.ones(len(z)), is_auto=self._is_auto, verbose=self.verbose)
         with one_blas_thread(), verbosely(self.verbose):
-            screening = Screening(graphs, z[:, None], None, **options)
-            candidates = (
-                screening.candidates(with_counts=True) if is_auto else list_candidates(self.kernels, {}, self.n_jobs)
-            )
+            candidates = self._candidates(graphs, with_counts=True)
             self._fit_sum(screening, self._weigh(screening, candidates), z)
         self.search_results_ = screening.records
         return self

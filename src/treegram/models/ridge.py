@@ -41,8 +41,8 @@ _SMALLEST_WEIGHT = 1e-9  # times the largest: replaces 0 in leave-one-out predic
 class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossValidatedModel):
     r"""Kernel ridge regression on graphs that chooses its kernel, the kernel's parameters and alpha.
 
-        All Gram matrices of a grid are computed in one pass if the kernel supports it, each is scored with each alpha
-        by its predictions of left-out graphs, and the best pair is fitted on all graphs:
+    All Gram matrices of a grid are computed in one pass if the kernel supports it, each is scored with each alpha by its
+    predictions of left-out graphs, and the best pair is fitted on all graphs:
 
     .. math:: \hat y(G) = \bar y + \sum_i c_i K(G, G_i), \quad c = (K + \alpha I)^{-1} (y - \bar y)
 

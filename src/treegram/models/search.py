@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import isfunction
 from math import prod
@@ -26,14 +26,15 @@ from sklearn.utils import check_array
 from treegram._core.errors import ParameterError
 from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
-from treegram._core.text import counted
+from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import PRECOMPUTED
-from treegram.kernels.grid import grid_points, with_parameters
-from treegram.models.candidates import Candidate, ParamGrid
+from treegram.kernels.base import AUTO, KERNELS, PRECOMPUTED
+from treegram.kernels.grid import grid_points, split_pipeline, with_parameters
+from treegram.models.auto import Candidate, with_jobs
 
 Splits: TypeAlias = list[tuple[Ints, Ints]]
+ParamGrid: TypeAlias = Mapping[str, Sequence[Any]]
 
 CHOSEN = "chosen"
 HELD_AT_ONCE = 2**30  # bytes of Gram matrices that a search holds at once; one matrix if a single one is larger
@@ -131,6 +132,50 @@ def _check_matrix(X: Any) -> Floats:
         raise ParameterError("X must be a matrix with kernel='precomputed'; got graphs. For graphs, use a kernel.")
     matrix: Floats = check_array(X, dtype=np.float64, ensure_min_samples=0, ensure_min_features=0, input_name="X")
     return matrix
+
+
+# -------------------------------------------------------------------- kernels of the user
+
+
+def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Candidate]:
+    """Return the kernels that the user named, each with its grid; ``n_jobs=None`` keeps each kernel's own number of threads."""
+    kernels = list(kernel) if isinstance(kernel, list | tuple) else [kernel]
+    kernels = [_named_kernel(one) if isinstance(one, str) else one for one in kernels]
+    if not kernels:
+        raise ValueError("kernel must be a kernel or a list of at least one; got an empty list.")
+    grids = list(param_grid) if isinstance(param_grid, list | tuple) else [param_grid] * len(kernels)
+    if len(grids) != len(kernels):
+        raise ValueError(
+            f"param_grid must have one entry for each kernel: {len(kernels)} kernels, got {len(grids)} entries."
+        )
+    candidates = []
+    for i, (name, one, grid) in enumerate(zip(_names(kernels), kernels, grids, strict=True)):
+        if grid != "auto" and not isinstance(grid, Mapping):
+            raise ValueError(f"param_grid[{i}] must be 'auto' or a dict of parameter: list of values; got {grid!r}.")
+        values = split_pipeline(one)[1].default_param_grid() if grid == "auto" else grid
+        candidates.append(Candidate(name, with_jobs(one, n_jobs), values))
+    return candidates
+
+
+def _named_kernel(name: str) -> Any:
+    """Return the kernel with this name, as on the command line and in studies, with its default parameters."""
+    if name in (AUTO, PRECOMPUTED):
+        raise ValueError(
+            f"kernel {name!r} must be the only one, not in a list; 'precomputed' is for GraphSVC and GraphRidge alone."
+        )
+    if name not in KERNELS:
+        raise ValueError(f"kernel {name!r} is unknown{suggest(name, KERNELS) or '. Known are ' + ', '.join(KERNELS)}")
+    return KERNELS[name]()
+
+
+def _names(kernels: list[Any]) -> list[str]:
+    """Name kernels by the classes of their steps, with parameters where two have the same classes."""
+    short, long = [], []
+    for i, kernel in enumerate(kernels):
+        before, final = split_pipeline(kernel, "kernel" if len(kernels) == 1 else f"kernel[{i}]")
+        short.append(" > ".join(type(step).__name__ for step in [*before, final]))
+        long.append(" > ".join(" ".join(repr(step).split()) for step in [*before, final]))
+    return [name if short.count(name) == 1 else long[i] for i, name in enumerate(short)]
 
 
 # -------------------------------------------------------------------- the search
@@ -256,7 +301,7 @@ def _tabulate(
     table |= {f"split{i}_test_score": column for i, column in enumerate(scores.T)}
     table["mean_test_score"] = means
     table["std_test_score"] = scores.std(axis=1)
-    table["rank_test_score"] = rankdata(-np.round(means, 12), method="min").astype(np.int32)
+    table["rank_test_score"] = rankdata(-np.round(means, _DIGITS), method="min").astype(np.int32)
     return table
 
 

@@ -26,8 +26,7 @@ from treegram.graphs.transforms import TRANSFORMATIONS
 from treegram.kernels.base import AUTO, KERNELS
 from treegram.kernels.grid import grid_points, learns_from_data, with_parameters
 from treegram.kernels.kernel_sum import KernelSum
-from treegram.models.auto import AUTO_VERSION
-from treegram.models.candidates import seed_of
+from treegram.models.auto import AUTO_VERSION, seed_of
 from treegram.models.search import nearest_similarity, warn_if_diagonal
 from treegram.study.data import CheckedData, Loaded, check_data, outer_folds, refuse_other_data
 from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry, entry_key

@@ -257,19 +257,15 @@ def _from_json(value: Any, arrays: list[NDArray[Any]]) -> Any:
     if kind == "tuple":
         return tuple(_from_json(content, arrays))
     if kind == "objects":
-        return _objects(content)
+        if not all(isinstance(entry, str | int | float) for entry in content):
+            raise ModelFileError("an array of objects has entries that are neither texts nor numbers")
+        return np.array(content, dtype=object)
     if kind == "dict":
         return {_from_json(key, arrays): _from_json(entry, arrays) for key, entry in content}
     if kind == "estimator":
         name, parameters, learned = content
         return _estimator_from_json(name, parameters, learned, arrays)
     raise ModelFileError(f"{kind!r} is not a kind of value")
-
-
-def _objects(entries: list[Any]) -> NDArray[Any]:
-    if not all(isinstance(entry, str | int | float) for entry in entries):
-        raise ModelFileError("an array of objects has entries that are neither texts nor numbers")
-    return np.array(entries, dtype=object)
 
 
 def _estimator_from_json(name: Any, parameters: Any, learned: Any, arrays: list[NDArray[Any]]) -> Any:
