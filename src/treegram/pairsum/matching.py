@@ -34,6 +34,7 @@ from treegram.pairsum.attributes import Gaussian, NodeKernel, is_one
 from treegram.pairsum.products import feature_products, sum_rows
 from treegram.pairsum.tiles import (
     Layout,
+    Rows,
     Span,
     add_scaled,
     clear,
@@ -52,12 +53,13 @@ TILE_COLUMNS = 512
 STEPS_PER_CALL = 1 << 21  # of the enumeration: compiled code cannot be interrupted, and this takes well under a second
 ROWS_PER_TASK = 1024  # rows of one task that computes contributions
 
-# The row graphs: arcs with the kinds of their edges (from 1), and triangles. Neighbors are numbered within their graph.
-Graphs = namedtuple("Graphs", "offsets indptr indices codes triangles triangle_starts")
+# The row graphs: their nodes (as ``pairsum.tiles`` takes them), arcs with the kinds of their edges (from 1), and triangles.
+# Neighbors are numbered within their graph.
+Graphs = namedtuple("Graphs", "rows offsets indptr indices codes triangles triangle_starts")
 # A tile of columns with the same, numbered by column; triangles (3, n) are sorted by their first column.
 Tile = namedtuple("Tile", "columns indptr indices codes triangles")
-# The nodes of the rows, the node kernel, and the value below which it is 0; the weight that a matching needs to count; bits of an arc's code.
-Limits = namedtuple("Limits", "rows kernel threshold floor bits")
+# The node kernel, and the value below which it is 0; the weight that a matching needs to count; bits of an arc's code.
+Limits = namedtuple("Limits", "kernel threshold floor bits")
 # For one row graph: kappa, the window of each row outside which it is 0, kappa summed over the columns' neighbors, and numbers
 # per column.
 Closed = namedtuple("Closed", "kappa windows right left both one two three")
@@ -249,18 +251,20 @@ class _MatchJob:
             )
         is_closed = max_size <= 3 and n_kinds <= 1
         exponent = 53 * np.log(2) + _log_most_matchings([left, right], max_size)
+        layout = Layout.make(left, right, node_kernel, exponent)
         graphs = [
             Graphs(
+                Rows(side.blocks, side.vectors, side.projections),
                 nodes.offsets,
                 nodes.indptr,
                 nodes.indices - np.repeat(nodes.offsets[:-1], np.diff(nodes.indptr[nodes.offsets])),
                 own_codes + 1,
                 *_list_triangles(nodes, is_needed=is_closed and max_size == 3),
             )
-            for nodes, own_codes in zip((left, right), codes, strict=True)
+            for nodes, side, own_codes in zip((left, right), (layout.left, layout.right), codes, strict=True)
         ]
         return cls(
-            layout=Layout.make(left, right, node_kernel, exponent),
+            layout=layout,
             left=graphs[0],
             right=graphs[1],
             max_size=max_size,
@@ -346,7 +350,7 @@ def _sum_cliques(job: _MatchJob, tile: Any, rows: Span, held: Any, out: Floats) 
 def _calls(job: _MatchJob, tile: Any, rows: Span) -> Iterator[tuple[Span, Any]]:
     """Yield spans of row graphs for one call of a compiled loop each, with their node kernel."""
     for graphs, kernel in job.layout.calls(rows, tile.columns):
-        yield graphs, Limits(job.layout.rows, kernel, job.threshold, job.floor, job.bits)
+        yield graphs, Limits(kernel, job.threshold, job.floor, job.bits)
 
 
 def _tile(job: _MatchJob, span: Span) -> Any:
@@ -439,7 +443,7 @@ def _fill_kappa(g, first_graph, graphs, tile, limits, held):
     """Fill kappa (rows of graph g x columns) and its windows; kernel values begin with the rows of ``first_graph``."""
     first, last, threshold = graphs.offsets[g], graphs.offsets[g + 1], limits.threshold
     kappa, windows = held.kappa, held.windows
-    kernel_rows(first, last, graphs.offsets[first_graph], limits.rows, tile.columns, limits.kernel, kappa, windows)
+    kernel_rows(first, last, graphs.offsets[first_graph], graphs.rows, tile.columns, limits.kernel, kappa, windows)
     for v in range(last - first):
         clear(kappa[v, : windows[v, 0]])
         clear(kappa[v, windows[v, 1] :])
