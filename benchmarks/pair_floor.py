@@ -65,7 +65,7 @@ def gaussian_tiles(nodes, node_kernel):
     tiles = []
     for span in job.spans(8 * nodes.n_graphs**2):
         columns, n_rows = job.columns(span)[-1], int(job.layout.left.offsets[span[1]])
-        tiles.append((job.rows, columns, job.layout.kernel((0, n_rows), columns, job.reach), n_rows))
+        tiles.append((job.rows, columns, job.layout.kernel((0, n_rows), columns), n_rows))
     return tiles
 
 

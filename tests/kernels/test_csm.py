@@ -13,7 +13,7 @@ import naive_matching
 from checks import gram_array
 from strategies import collections, in_two_parts
 from treegram import CSM, Graphs, InvalidGraphError
-from treegram.pairsum import matching, paths
+from treegram.pairsum import matching, tiles
 from zoo import COLLECTIONS, LAWS_HOLD_ON, Collection
 
 SEARCH = settings(max_examples=60, deadline=None)
@@ -273,7 +273,7 @@ def test_the_size_and_number_of_tasks_change_no_share(monkeypatch, options):
     np.testing.assert_array_equal(several[0], several[1])
     monkeypatch.setattr(matching, "TILE_COLUMNS", 7)
     monkeypatch.setattr(matching, "STEPS_PER_CALL", 5)
-    monkeypatch.setattr(paths, "ROWS_PER_CALL", 3)
+    monkeypatch.setattr(tiles, "ROWS_PER_CALL", 3)
     small = CSM(**options).fit(graphs)._node_contributions(graphs, weights, spread=False)
     np.testing.assert_allclose(small, shares, rtol=0, atol=1e-13)
 
@@ -298,7 +298,7 @@ def test_the_size_and_number_of_tasks_change_nothing(monkeypatch, options):
     K = CSM(**options).fit_transform(graphs)
     monkeypatch.setattr(matching, "TILE_COLUMNS", 7)
     monkeypatch.setattr(matching, "STEPS_PER_CALL", 5)
-    monkeypatch.setattr(paths, "ROWS_PER_CALL", 3)
+    monkeypatch.setattr(tiles, "ROWS_PER_CALL", 3)
     small = [CSM(**options, n_jobs=n_jobs).fit_transform(graphs) for n_jobs in (1, 2)]
     np.testing.assert_array_equal(small[0], small[1])
     np.testing.assert_allclose(small[0], K, rtol=0, atol=1e-14)

@@ -241,7 +241,7 @@ def test_workers_change_no_bit_and_the_size_of_tasks_nothing(length_kernel, node
     K, part = kernel.fit_transform(graphs), kernel.transform(graphs[::2])
     with (
         mock.patch("treegram.pairsum.paths.TILE_COLUMNS", 3),
-        mock.patch("treegram.pairsum.paths.ROWS_PER_CALL", 5),
+        mock.patch("treegram.pairsum.tiles.ROWS_PER_CALL", 5),
         mock.patch("treegram.structure.distances.NODES_PER_TASK", 4),
     ):
         small = [kernel.set_params(n_jobs=n_jobs).fit_transform(graphs) for n_jobs in (1, 2)]

@@ -131,7 +131,7 @@ def test_nodes_are_sorted_by_block_and_projection(spread):
     n, d = vectors.shape
     nodes = SimpleNamespace(offsets=np.array([0, n]), blocks=rng.integers(4, size=n).astype(np.uint64), vectors=vectors)
     nothing = SimpleNamespace(offsets=np.zeros(2, int), blocks=np.zeros(0, np.uint64), vectors=np.zeros((0, d)))
-    layout = tiles.Layout.make(nothing, nodes, Gaussian(1.0))
+    layout = tiles.Layout.make(nothing, nodes, Gaussian(1.0), 37.0)
     assert len(layout.left.by_block) == 0
     side = layout.right
     np.testing.assert_array_equal(np.sort(side.by_block), np.arange(n))

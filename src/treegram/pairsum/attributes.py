@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from treegram._core.types import Floats
@@ -26,9 +27,11 @@ class Gaussian:
     gamma: float
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:
-        """Return the kernel of each row of X with each row of Y."""
-        block: Floats = pairwise_kernels(X, Y, metric="rbf", gamma=self.gamma)
-        return block
+        """Return the kernel of each row of X with each row of Y, from differences: far from the origin no precision is lost."""
+        block: Any = cdist(X, Y, "sqeuclidean")
+        np.minimum(block, np.finfo(np.float64).max, out=block)  # not infinite: gamma may be 0
+        block *= -self.gamma
+        return np.exp(block, out=block)
 
 
 def node_kernel_blocks(node_kernel: str | NodeKernel, gamma: float | None, n_attributes: int) -> NodeKernel:

@@ -14,8 +14,8 @@ from treegram._core.jit import contracted
 from treegram._core.types import Floats, Ints
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.nodes import Nodes
-from treegram.pairsum.tiles import Layout, Rows, kernel_rows
-from treegram.structure.features import first_from
+from treegram.pairsum.tiles import Layout, kernel_rows
+from treegram.structure.features import first_from, runs
 from treegram.structure.hashing import equal_rows
 
 __all__ = ["entry_sums"]
@@ -36,17 +36,15 @@ def entry_sums(left: Nodes, right: Nodes, node_kernel: NodeKernel, coefficients:
     distinct = Nodes(
         1, np.zeros(len(first), np.int64), right.blocks[first], right.vectors[first], right.features[first]
     )
-    layout = Layout.make(left, distinct, node_kernel)
+    largest = max(int(np.diff(nodes.offsets).max()) for nodes in (left, right))
+    layout = Layout.make(left, distinct, node_kernel, 53 * np.log(2) + np.log(largest + 1))
     order, columns = layout.columns((0, 1))
     lists = _list_columns(right, np.argsort(order)[groups], coefficients)
-    largest = max(int(np.diff(nodes.offsets).max()) for nodes in (left, right))
-    reach, side = layout.reach(53 * np.log(2) + np.log(largest + 1)), layout.left
-    rows = Rows(side.blocks, side.vectors, side.projections)
     step = max(1, PAIRS_PER_CALL // len(order))
-    for start in range(0, len(side.blocks), step):
-        span = (start, min(start + step, len(side.blocks)))
-        kernel = layout.kernel(span, columns, reach)
-        add_entries(span, rows, (features.indptr, features.indices), columns, kernel, lists, sums)
+    for start in range(0, len(left.blocks), step):
+        span = (start, min(start + step, len(left.blocks)))
+        kernel = layout.kernel(span, columns)
+        add_entries(span, layout.rows, (features.indptr, features.indices), columns, kernel, lists, sums)
     return sums * features.data[:, None]
 
 
@@ -56,12 +54,9 @@ def _list_columns(nodes: Nodes, positions: Ints, coefficients: Floats) -> tuple[
     features = nodes.features[by_position].tocsc()
     members = by_position[features.indices]
     columns = positions[members]
-    is_first = np.ones(len(columns), bool)
-    is_first[1:] = columns[1:] != columns[:-1]
-    is_first[features.indptr[:-1][np.diff(features.indptr) > 0]] = True
-    firsts = np.flatnonzero(is_first)
+    firsts, starts = runs(columns, features.indptr)
     values = np.add.reduceat(features.data[:, None] * coefficients[members], firsts, axis=0)
-    return np.searchsorted(firsts, features.indptr), columns[firsts], values
+    return starts, columns[firsts], values
 
 
 # -------------------------------------------------------------------- compiled

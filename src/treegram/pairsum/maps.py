@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.spatial.distance import cdist
 
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Ints
@@ -249,15 +248,8 @@ def _accept(square: Floats, proposals: Ints, smallest: float, random: Any) -> tu
 
 
 def kernel_block(node_kernel: NodeKernel, X: Floats, Y: Floats) -> Floats:
-    """Compute the node kernel of two blocks; the Gaussian from differences, so that vectors far from the origin lose no precision."""
-    if not len(X) or not len(Y):
-        return np.zeros((len(X), len(Y)))
-    if not isinstance(node_kernel, Gaussian):
-        return node_kernel(X, Y)
-    block: Any = cdist(X, Y, "sqeuclidean")
-    np.minimum(block, np.finfo(np.float64).max, out=block)  # not infinite: gamma may be 0
-    block *= -node_kernel.gamma
-    return np.exp(block, out=block)
+    """Compute the node kernel of two blocks, which may be empty: scikit-learn's kernels refuse these."""
+    return node_kernel(X, Y) if len(X) and len(Y) else np.zeros((len(X), len(Y)))
 
 
 def _diagonal(node_kernel: NodeKernel, X: Floats) -> Floats:

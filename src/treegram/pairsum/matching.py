@@ -31,7 +31,6 @@ from treegram._core.machine import allocate, require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel, is_one
-from treegram.pairsum.paths import row_spans
 from treegram.pairsum.products import feature_products, sum_rows
 from treegram.pairsum.tiles import (
     Layout,
@@ -230,7 +229,6 @@ class _MatchJob:
     """Everything that the tiles of one computation have in common."""
 
     layout: Layout
-    reach: float
     left: Any  # Graphs
     right: Any
     max_size: int
@@ -252,8 +250,8 @@ class _MatchJob:
                 f"matched is {1 + MASK_BITS // bits} nodes. Use a smaller max_size, or no edge labels."
             )
         is_closed = max_size <= 3 and n_kinds <= 1
-        layout = Layout.make(left, right, node_kernel)
         exponent = 53 * np.log(2) + _log_most_matchings([left, right], max_size)
+        layout = Layout.make(left, right, node_kernel, exponent)
         graphs = [
             Graphs(
                 Rows(side.blocks, side.vectors, side.projections),
@@ -267,7 +265,6 @@ class _MatchJob:
         ]
         return cls(
             layout=layout,
-            reach=layout.reach(exponent),
             left=graphs[0],
             right=graphs[1],
             max_size=max_size,
@@ -352,10 +349,8 @@ def _sum_cliques(job: _MatchJob, tile: Any, rows: Span, held: Any, out: Floats) 
 
 def _calls(job: _MatchJob, tile: Any, rows: Span) -> Iterator[tuple[Span, Any]]:
     """Yield spans of row graphs for one call of a compiled loop each, with their node kernel."""
-    for first, last in row_spans(job.left.offsets, rows):
-        nodes = (int(job.left.offsets[first]), int(job.left.offsets[last]))
-        kernel = job.layout.kernel(nodes, tile.columns, job.reach)
-        yield (first, last), Limits(kernel, job.threshold, job.floor, job.bits)
+    for graphs, kernel in job.layout.calls(rows, tile.columns):
+        yield graphs, Limits(kernel, job.threshold, job.floor, job.bits)
 
 
 def _tile(job: _MatchJob, span: Span) -> Any:

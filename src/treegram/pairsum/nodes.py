@@ -210,7 +210,6 @@ class _NodeJob:
     """Everything that the tiles of one computation have in common."""
 
     layout: Layout
-    reach: float
     rows: Any  # Rows
     entries: Any  # Entries of the columns
     weights: Any  # Weights
@@ -220,7 +219,8 @@ class _NodeJob:
     @classmethod
     def prepare(cls, left: Nodes, right: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> _NodeJob:
         """Sort the nodes of the rows, and number the features so that those that many nodes have come first."""
-        layout = Layout.make(left, right, node_kernel)
+        largest = max(int(np.diff(nodes.offsets).max()) for nodes in (left, right))
+        layout = Layout.make(left, right, node_kernel, 53 * np.log(2) + np.log(largest + 1))
         support, owners, values = _survey(right.features)
         order, alone = _hot_first(right.features, support, weighting), np.empty(0, np.int64)
         if left is right and isinstance(node_kernel, Gaussian):
@@ -239,10 +239,8 @@ class _NodeJob:
         if len(weighting.groups) > 1:
             sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(len(row_order), len(order))).sort_indices()
         same = left is right
-        largest = max(int(np.diff(nodes.offsets).max()) for nodes in (left, right))
         return cls(
             layout=replace(layout, left=side, right=side if same else layout.right),
-            reach=layout.reach(53 * np.log(2) + np.log(largest + 1)),
             rows=Rows(left.graph_ids, side.blocks, side.vectors, side.projections, *rows),
             entries=rows if same else _arranged(right.features, np.arange(len(right.blocks)), order),
             weights=Weights(
@@ -432,7 +430,7 @@ def _add_tile(
     starts = range(0, n_rows, step)
     for first in track(starts, total=len(starts), label="pair sums"):  # shown if one tile takes long
         rows = (first, min(first + step, n_rows))
-        kernel = job.layout.kernel(rows, columns, job.reach)
+        kernel = job.layout.kernel(rows, columns)
         sum_tile(rows, job.rows, columns, inverted, job.weights, kernel, scratch, base, out)
 
 

@@ -20,7 +20,6 @@ at most 2^-53 sqrt(K(G, G) K(G', G')).
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,15 +30,23 @@ from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import NodeKernel
-from treegram.pairsum.tiles import Layout, Rows, Span, add_scaled, clear, cut, fill_matrix, kernel_rows
+from treegram.pairsum.tiles import (
+    Layout,
+    Span,
+    add_scaled,
+    clear,
+    cut,
+    diagonal,
+    fill_matrix,
+    kernel_rows,
+    own_blocks,
+)
 from treegram.structure.distances import Distances
 from treegram.structure.hashing import equal_rows
 
-__all__ = ["PathEnds", "group_equal", "path_contributions", "path_self_sums", "path_sums", "row_spans"]
+__all__ = ["PathEnds", "group_equal", "path_contributions", "path_self_sums", "path_sums"]
 
 TILE_COLUMNS = 512  # the rows of one graph, their kernel with a tile and its sums then stay in the second-level cache
-SELF_COLUMNS = 64  # of a tile that meets its own graphs only: small, as all but its diagonal is discarded
-ROWS_PER_CALL = 1 << 12  # rows whose node kernel is computed at a time, where it is not the Gaussian
 STEPS_PER_CALL = 1 << 28  # compiled code cannot be interrupted: this keeps each call well under a second
 
 # Partners of each row: those of row u are starts[u] .. starts[u + 1] - 1, by length.
@@ -109,13 +116,9 @@ def path_self_sums(
     """Return the sum of each graph with itself: the diagonal of :func:`path_sums`."""
     if not len(ends.graph_ids):
         return np.zeros(ends.n_graphs)
-    # With blocks of its own, no graph meets another.
-    _, blocks = np.unique(np.stack([ends.graph_ids.astype(np.uint64), ends.blocks]), axis=1, return_inverse=True)
-    own = replace(ends, blocks=blocks.reshape(-1).astype(np.uint64))
+    own = replace(ends, blocks=own_blocks(ends.graph_ids, ends.blocks))
     job = _PathJob.prepare(own, own, node_kernel, length_weights)
-    tiles = cut(job.layout.right.offsets, 1 + len(own.graph_ids) // SELF_COLUMNS)
-    squares = run_tasks(_sum_some, [(job, tile, tile) for tile in tiles], n_jobs=n_jobs, label="path sums")
-    return np.concatenate([square.diagonal() for square in squares])
+    return diagonal(_sum_some, job, n_jobs=n_jobs, label="path sums")
 
 
 def path_contributions(
@@ -149,8 +152,6 @@ class _PathJob:
     """Everything that the tiles of one computation have in common."""
 
     layout: Layout
-    reach: float
-    rows: Any  # Rows
     row_partners: Any  # Partners
     column_partners: Any
     first_equal: Ints  # for each column: the first of its equals, next to each other if nodes are not joined
@@ -159,14 +160,10 @@ class _PathJob:
 
     @classmethod
     def prepare(cls, left: PathEnds, right: PathEnds, node_kernel: NodeKernel, length_weights: Floats) -> _PathJob:
-        layout = Layout.make(left, right, node_kernel)
         row_sum = (2.0 * length_weights.sum() - length_weights[0]) / length_weights[0]
         most_pairs = max(_most_pairs(left), _most_pairs(right))
-        side = layout.left
         return cls(
-            layout=layout,
-            reach=layout.reach(54 * np.log(2) + np.log(row_sum * most_pairs)),
-            rows=Rows(side.blocks, side.vectors, side.projections),
+            layout=Layout.make(left, right, node_kernel, 54 * np.log(2) + np.log(row_sum * most_pairs)),
             row_partners=_partners(left.distances),
             column_partners=_partners(right.distances),
             first_equal=_first_equal(right),
@@ -223,23 +220,11 @@ def _sum_columns(job: _PathJob, order: Ints, columns: Any, graphs: Span, n_sums:
     paths = (job.row_partners, _list_partners(job, order), job.length_weights)
     offsets, out = job.layout.left.offsets, np.zeros((graphs[1] - graphs[0], n_sums))
     held = _held(job, graphs, len(order), paths[1].stops.shape[1] - 1)
-    for start, stop in row_spans(offsets, graphs):
-        row, end = int(offsets[start]), int(offsets[stop])
-        kernel = job.layout.kernel((row, end), columns, job.reach)
-        state = np.array([start, row, start, stop, STEPS_PER_CALL])
-        while state[1] < end:
-            sum_tile(state, offsets, job.rows, columns, kernel, paths, held, out[start - graphs[0] :])
+    for (start, stop), kernel in job.layout.calls(graphs, columns):
+        state = np.array([start, offsets[start], start, stop, STEPS_PER_CALL])
+        while state[1] < offsets[stop]:
+            sum_tile(state, offsets, job.layout.rows, columns, kernel, paths, held, out[start - graphs[0] :])
     return out * 2.0 if job.both_ways else out
-
-
-def row_spans(offsets: Ints, graphs: Span) -> Iterator[Span]:
-    """Yield spans of consecutive graphs with about ROWS_PER_CALL rows each: one call of a compiled loop."""
-    first, last = graphs
-    while first < last:
-        stop = int(np.searchsorted(offsets, offsets[first] + ROWS_PER_CALL, side="right")) - 1
-        stop = min(max(stop, first + 1), last)
-        yield first, stop
-        first = stop
 
 
 def _list_partners(job: _PathJob, columns: Ints) -> Any:

@@ -11,7 +11,7 @@ tile, and the matrix assembled from its tiles.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -36,17 +36,21 @@ __all__ = [
     "complete",
     "copy",
     "cut",
+    "diagonal",
     "fill_matrix",
     "gaussian_row",
     "gaussian_rows",
     "kernel_rows",
     "number_alike",
     "order_by",
+    "own_blocks",
     "window_of",
 ]
 
 Span = tuple[int, int]  # first graph, and the one after the last
 
+SELF_COLUMNS = 64  # of a tile that meets its own graphs only: small, as all but its diagonal is discarded
+ROWS_PER_CALL = 1 << 12  # rows whose node kernel is computed at a time, where it is not the Gaussian
 ROWS_AT_ONCE = 64  # of a matrix whose lower half is filled: these stay in cache
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
 
@@ -97,11 +101,14 @@ class Layout:
     right: Side
     n_blocks: int
     node_kernel: NodeKernel
-    extent: float  # the largest coordinate: in units of it nothing overflows
+    reach: float  # how far projections may differ where the node kernel is not taken as 0
 
     @classmethod
-    def make(cls, left: _Sided, right: _Sided, node_kernel: NodeKernel) -> Layout:
-        """Lay out two collections of nodes, along the widest direction of the right one."""
+    def make(cls, left: _Sided, right: _Sided, node_kernel: NodeKernel, exponent: float) -> Layout:
+        """Lay out two collections of nodes, along the widest direction of the right one.
+
+        A Gaussian below e^-exponent may be taken as 0. Lengths are in units of the largest coordinate: nothing overflows.
+        """
         collections = (left,) if left is right else (left, right)
         n_blocks, blocks = number_alike(*(nodes.blocks for nodes in collections))
         extent = max(float(np.abs(nodes.vectors).max(initial=0.0)) for nodes in collections) or 1.0
@@ -114,16 +121,20 @@ class Layout:
             by_block = order_by(own, n_blocks, np.argsort(projections, kind="stable"))
             vectors = np.require(nodes.vectors, requirements=["C", "W"])
             sides.append(Side(nodes.offsets, own, vectors, projections, by_block))
-        return cls(sides[0], sides[-1], n_blocks, node_kernel, extent)
+        reach = np.inf
+        if isinstance(node_kernel, Gaussian):
+            rounding = 8 * np.finfo(float).eps * left.vectors.shape[1]
+            with np.errstate(
+                over="ignore", divide="ignore"
+            ):  # of very small and very large vectors: 0 and inf are right
+                width = np.sqrt(node_kernel.gamma) * np.float64(extent)
+                reach = float(np.sqrt(exponent) / width + rounding)
+        return cls(sides[0], sides[-1], n_blocks, node_kernel, reach)
 
-    def reach(self, exponent: float) -> float:
-        """Return how far projections may differ before the Gaussian is below e^-exponent; infinity for other kernels."""
-        if not isinstance(self.node_kernel, Gaussian):
-            return np.inf
-        rounding = 8 * np.finfo(float).eps * self.left.vectors.shape[1]
-        with np.errstate(over="ignore", divide="ignore"):  # of very small and very large vectors: 0 and inf are right
-            width = np.sqrt(self.node_kernel.gamma) * np.float64(self.extent)
-            return float(np.sqrt(exponent) / width + rounding)
+    @property
+    def rows(self) -> Any:
+        """The nodes on the left, as compiled loops take them."""
+        return Rows(self.left.blocks, self.left.vectors, self.left.projections)
 
     def columns(self, span: Span) -> tuple[Ints, Any]:
         """Return the nodes of some graphs on the right as a tile: the node of each column, and the tile."""
@@ -139,10 +150,19 @@ class Layout:
         )
         return order, tile
 
-    def kernel(self, rows: Span, columns: Any, reach: float) -> Any:
+    def calls(self, graphs: Span, columns: Any) -> Iterator[tuple[Span, Any]]:
+        """Yield spans of these graphs on the left, for one call of a compiled loop each, with their node kernel."""
+        first, offsets = graphs[0], self.left.offsets
+        while first < graphs[1]:
+            stop = int(np.searchsorted(offsets, offsets[first] + ROWS_PER_CALL, side="right")) - 1
+            stop = min(max(stop, first + 1), graphs[1])
+            yield (first, stop), self.kernel((int(offsets[first]), int(offsets[stop])), columns)
+            first = stop
+
+    def kernel(self, rows: Span, columns: Any) -> Any:
         """Return the node kernel of some rows with a tile, as compiled loops take it."""
         if isinstance(self.node_kernel, Gaussian):
-            return Kernel(np.empty((0, 0)), float(self.node_kernel.gamma), reach)
+            return Kernel(np.empty((0, 0)), float(self.node_kernel.gamma), self.reach)
         values = np.zeros((rows[1] - rows[0], len(columns.graphs)))
         blocks, vectors = self.left.blocks[slice(*rows)], self.left.vectors[slice(*rows)]
         for block in np.unique(blocks):
@@ -150,7 +170,7 @@ class Layout:
             inside = slice(columns.block_starts[block], columns.block_starts[block + 1])
             if inside.stop > inside.start:
                 values[chosen, inside] = self.node_kernel(vectors[chosen], columns.vectors[:, inside].T)
-        return Kernel(values, 0.0, reach)
+        return Kernel(values, 0.0, self.reach)
 
 
 def aligned(n_rows: int, n_columns: int) -> Floats:
@@ -230,6 +250,23 @@ def _sum_tile(shared: tuple[Any, ...], span: Span, n_rows: int) -> Floats:
     sums = np.zeros((*leading, n_rows, span[1] - span[0]))
     tile_sums(job, span, n_rows, sums, 0)
     return sums
+
+
+def own_blocks(graph_ids: Ints, blocks: Hashes) -> Hashes:
+    """Return blocks that belong to one graph each, in the same order: no graph then meets another."""
+    _, numbers = np.unique(np.stack([graph_ids.astype(np.uint64), blocks]), axis=1, return_inverse=True)
+    return numbers.reshape(-1).astype(np.uint64)
+
+
+def diagonal(tile_sums: Callable[[Any, Span, Span], Floats], job: Any, *, n_jobs: int | None, label: str) -> Floats:
+    """Return the sums of each graph with itself, for a job whose graphs have blocks of their own.
+
+    ``tile_sums(job, tile, graphs)`` returns those of some graphs on the left with a tile.
+    """
+    offsets = job.layout.right.offsets
+    tasks = [(job, tile, tile) for tile in cut(offsets, 1 + int(offsets[-1]) // SELF_COLUMNS)]
+    squares = run_tasks(tile_sums, tasks, n_jobs=n_jobs, label=label)
+    return np.concatenate([np.einsum("...ii->...i", square) for square in squares], axis=-1)
 
 
 def complete(K: Floats, factors: Floats | None = None) -> None:

@@ -23,6 +23,7 @@ from treegram._core.machine import require_rows
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.maps import VectorMap, evaluate
+from treegram.structure.features import runs
 from treegram.structure.hashing import mix
 
 __all__ = [
@@ -69,13 +70,10 @@ def make_entries(features: sp.csr_matrix, graph_ids: Ints, n_graphs: int, rows: 
     by_tree.sort_indices()
     nodes = by_tree.indices.astype(np.int64)
     graphs = graph_ids[nodes]
-    is_first = np.ones(len(nodes), bool)
-    is_first[1:] = graphs[1:] != graphs[:-1]
-    is_first[by_tree.indptr[:-1][np.diff(by_tree.indptr) > 0]] = True
-    firsts = np.flatnonzero(is_first)
+    firsts, trees = runs(graphs, by_tree.indptr)
     return Entries(
         n_graphs=n_graphs,
-        trees=np.searchsorted(firsts, by_tree.indptr).astype(np.int64),
+        trees=trees,
         graphs=graphs[firsts],
         starts=np.concatenate([firsts, [len(nodes)]]),
         rows=rows[nodes],

@@ -24,13 +24,22 @@ from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import NodeKernel
-from treegram.pairsum.paths import row_spans
-from treegram.pairsum.tiles import Layout, Rows, Span, add_scaled, clear, cut, fill_matrix, kernel_rows, number_alike
+from treegram.pairsum.tiles import (
+    Layout,
+    Span,
+    add_scaled,
+    clear,
+    cut,
+    diagonal,
+    fill_matrix,
+    kernel_rows,
+    number_alike,
+    own_blocks,
+)
 
 __all__ = ["WalkNodes", "walk_contributions", "walk_self_sums", "walk_sums"]
 
 TILE_COLUMNS = 512  # what the arcs of one row reach then stays in the first-level cache
-SELF_COLUMNS = 64  # of a tile that meets its own graphs only: small, as all but its diagonal is discarded
 
 # Arcs of each row, by its position in the collection, or those of each column: where their ends are in ``reached``.
 Arcs = namedtuple("Arcs", "starts ends labels")
@@ -80,14 +89,9 @@ def walk_self_sums(nodes: WalkNodes, *, n_jobs: int | None = None) -> Floats:
     """Return the sums of each graph with itself: the diagonals of :func:`walk_sums`."""
     if not len(nodes.blocks):
         return np.zeros((len(nodes.weights), len(nodes.offsets) - 1))
-    graph_ids = np.repeat(np.arange(len(nodes.offsets) - 1, dtype=np.uint64), np.diff(nodes.offsets))
-    # With blocks of its own, no graph meets another.
-    _, blocks = np.unique(np.stack([graph_ids, nodes.blocks]), axis=1, return_inverse=True)
-    own = replace(nodes, blocks=blocks.reshape(-1).astype(np.uint64))
-    job = _WalkJob.prepare(own, own)
-    tasks = [(job, tile, tile) for tile in cut(own.offsets, 1 + len(own.blocks) // SELF_COLUMNS)]
-    squares = run_tasks(_tile_sums, tasks, n_jobs=n_jobs, label="walk sums")
-    return nodes.weights @ np.concatenate([np.einsum("kii->ki", square) for square in squares], axis=1)
+    graph_ids = np.repeat(np.arange(len(nodes.offsets) - 1), np.diff(nodes.offsets))
+    own = replace(nodes, blocks=own_blocks(graph_ids, nodes.blocks))
+    return nodes.weights @ diagonal(_tile_sums, _WalkJob.prepare(own, own), n_jobs=n_jobs, label="walk sums")
 
 
 def walk_contributions(nodes: WalkNodes, others: WalkNodes, weights: Floats, *, n_jobs: int | None = None) -> Floats:
@@ -107,7 +111,6 @@ class _WalkJob:
     """Everything that the tiles of one computation have in common."""
 
     layout: Layout
-    reach: float
     n_steps: int
     n_labels: int
     row_arcs: Any  # Arcs
@@ -116,11 +119,11 @@ class _WalkJob:
 
     @classmethod
     def prepare(cls, left: WalkNodes, right: WalkNodes) -> _WalkJob:
-        layout = Layout.make(left, right, right.node_kernel)
-        reach = layout.reach(54 * np.log(2) + np.log(max(left.most_walks(), right.most_walks())))
+        exponent = 54 * np.log(2) + np.log(max(left.most_walks(), right.most_walks()))
+        layout = Layout.make(left, right, right.node_kernel, exponent)
         n_labels, labels = number_alike(left.arc_codes, right.arc_codes)
         rows, columns = Arcs(left.indptr, left.indices, labels[0]), Arcs(right.indptr, right.indices, labels[1])
-        return cls(layout, reach, left.weights.shape[1] - 1, n_labels, rows, columns)
+        return cls(layout, left.weights.shape[1] - 1, n_labels, rows, columns)
 
 
 def _fill_tile(job: _WalkJob, tile: Span, n_rows: int, out: Floats, base: int) -> None:
@@ -133,15 +136,13 @@ def _tile_sums(job: _WalkJob, tile: Span, graphs: Span) -> Floats:
     n, n_sums = len(order), tile[1] - tile[0]
     if not job.by_graph:
         columns, n_sums = columns._replace(graphs=np.arange(n)), n
-    side, offsets = job.layout.left, job.layout.left.offsets
+    offsets, rows, ends = job.layout.left.offsets, job.layout.rows, _column_arcs(job.column_arcs, order)
     largest = int(np.diff(offsets[graphs[0] : graphs[1] + 1]).max(initial=0))
     require(8.0 * n * (3 * largest + job.n_labels), "The sums over walks of the largest graph")
     kernels, windows = np.empty((largest, n)), np.empty((largest, 2), np.int64)
     held = Held(kernels, windows, np.empty((2, largest, n)), np.empty((job.n_labels, n)))
-    ends, rows = _column_arcs(job.column_arcs, order), Rows(side.blocks, side.vectors, side.projections)
     out = np.zeros((job.n_steps + 1, graphs[1] - graphs[0], n_sums))
-    for start, stop in row_spans(offsets, graphs):
-        kernel = job.layout.kernel((int(offsets[start]), int(offsets[stop])), columns, job.reach)
+    for (start, stop), kernel in job.layout.calls(graphs, columns):
         sum_walks(start, stop, offsets, rows, columns, kernel, job.row_arcs, ends, held, out[:, start - graphs[0] :])
     return out
 

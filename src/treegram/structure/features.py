@@ -13,7 +13,7 @@ from treegram._core.jit import jit
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.structure.hashing import number_codes
 
-__all__ = ["Features", "add_rows", "common_codes", "first_from", "gather", "order_by_row"]
+__all__ = ["Features", "add_rows", "common_codes", "first_from", "gather", "order_by_row", "runs"]
 
 ABSENT, ONE_ROW, ONE_GRAPH, SHARED = 0, 1, 2, 3  # where a column has entries
 
@@ -94,6 +94,15 @@ def gather(indptr: Ints, codes: Hashes, values: Floats) -> tuple[Features, NDArr
     columns, firsts = number_codes(codes)
     counts = sp.csr_matrix((values, columns, indptr), shape=(len(indptr) - 1, len(firsts)))
     return Features(counts, codes[firsts]), firsts
+
+
+def runs(values: Ints, starts: Ints) -> tuple[Ints, Ints]:
+    """Return where runs of equal values begin, each within one row starts[i] .. starts[i + 1] - 1, and the first run of each row."""
+    is_first = np.ones(len(values), bool)
+    is_first[1:] = values[1:] != values[:-1]
+    is_first[starts[:-1][np.diff(starts) > 0]] = True
+    firsts = np.flatnonzero(is_first)
+    return firsts, np.searchsorted(firsts, starts)
 
 
 def common_codes(some: Hashes, others: Hashes) -> Hashes:

@@ -40,7 +40,7 @@ from treegram.structure.visits import (
     start_at,
     visit,
 )
-from treegram.structure.wl import wl_colors
+from treegram.structure.wl import refine, wl_colors
 
 __all__ = ["INVARIANTS", "MATCHES", "SCOPES", "ball_pair_features", "pattern_features"]
 
@@ -56,7 +56,7 @@ Arrays = namedtuple("Arrays", "offsets indptr indices node_hashes arc_hashes glo
 # What to compute: for the graphs first .. last - 1; see ``pattern_features`` for the rest. Without colors, pairs of balls are counted;
 # with ``by_node``, one row per node.
 Request = namedtuple("Request", "first last radius distance levels invariant match n_colors by_node", defaults=(False,))
-# One ball. order[p] is the p-th node in breadth-first order; distance and position are those of a node, -1 outside the ball.
+# One ball. order[p] is the p-th node in breadth-first order; distance (-1 outside the ball) and position are those of a node.
 # By position: neighbors targets[starts[p] .. starts[p + 1] - 1] with the hashes of their arcs, hops, queue and to_root.
 Ball = namedtuple("Ball", "order distance position starts targets arcs hops queue to_root")
 # Scratch arrays: a ball, colors (levels + 1, n) and walks (2, n) by position.
@@ -236,7 +236,7 @@ def _scratch(arrays: Any, request: Any) -> Any:
     ball = Ball(
         order=np.empty(n, np.int64),
         distance=np.full(n, -1, np.int64),
-        position=np.full(n, -1, np.int64),
+        position=np.empty(n, np.int64),
         starts=np.empty(n + 1, np.int64),
         targets=np.empty(n_arcs, np.int64),
         arcs=np.empty(n_arcs, np.uint64),
@@ -271,31 +271,12 @@ def _enter(root, depth, base, arrays, ball):
         ball.starts[p] = used
         v = base + ball.order[p]
         for arc in range(indptr[v], indptr[v + 1]):
-            if ball.position[indices[arc] - base] >= 0:
+            if ball.distance[indices[arc] - base] >= 0:
                 ball.targets[used] = ball.position[indices[arc] - base]
                 ball.arcs[used] = arc_hashes[arc]
                 used += 1
     ball.starts[n] = used
     return n
-
-
-@jit
-def _leave(n, ball):
-    for p in range(n):
-        ball.distance[ball.order[p]] = -1
-        ball.position[ball.order[p]] = -1
-
-
-@jit
-def _refine(n, ball, colors):
-    """Fill the Weisfeiler-Lehman colors within the first n nodes: colors[i, p] from colors[0, p]."""
-    for level in range(1, len(colors)):
-        for p in range(n):
-            around = np.uint64(0)
-            for a in range(ball.starts[p], ball.starts[p + 1]):
-                if ball.targets[a] < n:
-                    around += mix(colors[level - 1, ball.targets[a]] + ball.arcs[a])
-            colors[level, p] = join(colors[level - 1, p], around)
 
 
 @jit
@@ -324,18 +305,7 @@ def _hop(p, n, ball):
     """Set ball.hops[q] to the hops from p to q within the first n nodes, -1 if there is no path."""
     for q in range(n):
         ball.hops[q] = -1
-    ball.hops[p] = 0
-    ball.queue[0] = p
-    head, tail = 0, 1
-    while head < tail and tail < n:  # once all are reached, the arcs of the rest need not be followed
-        q = ball.queue[head]
-        head += 1
-        for a in range(ball.starts[q], ball.starts[q + 1]):
-            t = ball.targets[a]
-            if t < n and ball.hops[t] < 0:
-                ball.hops[t] = ball.hops[q] + 1
-                ball.queue[tail] = t
-                tail += 1
+    visit(p, n, 0, ball.starts, ball.targets, ball.queue[:n], ball.hops)
 
 
 @jit
@@ -370,7 +340,8 @@ def _whole(n, ball, codes, with_arcs):
 def _color(n, ball, invariant, directed, colors, walks):
     """Fill the local colors of the first n nodes; colors[0] holds the codes of their labels."""
     if invariant == WL:
-        _refine(n, ball, colors)
+        for level in range(1, len(colors)):
+            refine((ball.starts, ball.targets), ball.arcs, level, 0, n, colors)
     elif invariant == SGK:
         for p in range(n):
             _walk(p, n, ball, walks, colors)
@@ -429,11 +400,11 @@ def fill_balls(arrays, request, scratch, state, found, members, budget):
             n_visited = _enter(root, request.radius, base, arrays, ball)
             needed = used + n_visited * (request.radius + 1)
             if steps > budget or needed > len(members.nodes):
-                _leave(n_visited, ball)
+                leave(n_visited, ball.order, ball.distance)
                 save(state, used, 0, g, root, 0)
                 return PAUSED if needed <= len(members.nodes) else needed
             used = _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, members, used)
-            _leave(n_visited, ball)
+            leave(n_visited, ball.order, ball.distance)
             n_colored = n_visited if request.invariant != WL else request.levels + 1
             steps += (n_visited + ball.starts[n_visited]) * n_colored
             root += 1

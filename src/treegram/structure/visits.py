@@ -116,18 +116,19 @@ def _cut(records: Any, used: int) -> Any:
 def visit(root, depth, base, indptr, indices, order, distance):
     """Fill ``order`` and ``distance`` (int64) with the nodes within ``depth`` of root, breadth first; return their number.
 
-    Nodes are numbered within their graph, whose first node is ``base``; ``distance`` is -1 elsewhere.
+    Nodes are numbered within their graph, whose first node is ``base``; ``distance`` is -1 elsewhere. Only nodes below the length
+    of ``order`` count: once all of them are reached, the arcs of the rest need not be followed.
     """
     order[0] = root
     distance[root] = 0
     n_visited = 1
     head = 0
-    while head < n_visited and distance[order[head]] < depth:
+    while head < n_visited < len(order) and distance[order[head]] < depth:
         v = order[head]
         head += 1
         for arc in range(indptr[base + v], indptr[base + v + 1]):
             w = indices[arc] - base
-            if distance[w] < 0:
+            if w < len(order) and distance[w] < 0:
                 distance[w] = distance[v] + 1
                 order[n_visited] = w
                 n_visited += 1

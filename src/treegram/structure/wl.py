@@ -22,7 +22,7 @@ from treegram.structure.features import Features, gather
 from treegram.structure.hashing import arc_hashes, edge_name, join, mix, node_hashes, node_name
 from treegram.structure.visits import graph_spans
 
-__all__ = ["ColorFeatures", "color_features", "read_color", "wl_colors"]
+__all__ = ["ColorFeatures", "color_features", "read_color", "refine", "wl_colors"]
 
 NODES_PER_TASK = 1 << 16
 
@@ -55,8 +55,9 @@ def wl_colors(
 
 def _fill_colors(graphs: Graphs, hashes: tuple[Hashes, Hashes], first: int, last: int, colors: Hashes) -> None:
     start, stop = int(graphs.offsets[first]), int(graphs.offsets[last])
-    for level in range(len(colors)):
-        refine((graphs.indptr, graphs.indices), hashes, level, start, stop, colors)
+    colors[0, start:stop] = mix.py_func(hashes[0][start:stop])
+    for level in range(1, len(colors)):
+        refine((graphs.indptr, graphs.indices), hashes[1], level, start, stop, colors)
 
 
 def color_features(colors: Hashes, offsets: Ints, *, first: int = 0) -> ColorFeatures:
@@ -93,14 +94,12 @@ def read_color(graphs: Graphs, node: int, level: int, *, missing_labels: str, us
 
 
 @jit
-def refine(arcs, hashes, level, first, last, colors):
-    """Fill colors[level] (uint64) of the nodes first .. last - 1, from their hashes or from the previous level."""
-    (indptr, indices), (node_hashes, arc_hashes) = arcs, hashes
+def refine(arcs, arc_hashes, level, first, last, colors):
+    """Fill colors[level] (uint64) of the nodes first .. last - 1 from the previous level; arcs to nodes beyond do not count."""
+    indptr, indices = arcs
     for v in range(first, last):
-        if level == 0:
-            colors[0, v] = mix(node_hashes[v])
-            continue
         around = np.uint64(0)
         for arc in range(indptr[v], indptr[v + 1]):
-            around += mix(colors[level - 1, indices[arc]] + arc_hashes[arc])
+            if indices[arc] < last:
+                around += mix(colors[level - 1, indices[arc]] + arc_hashes[arc])
         colors[level, v] = join(colors[level - 1, v], around)
