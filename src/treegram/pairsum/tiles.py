@@ -124,9 +124,8 @@ class Layout:
         reach = np.inf
         if isinstance(node_kernel, Gaussian):
             rounding = 8 * np.finfo(float).eps * left.vectors.shape[1]
-            with np.errstate(
-                over="ignore", divide="ignore"
-            ):  # of very small and very large vectors: 0 and inf are right
+            # Of very small and very large vectors, 0 and inf are right.
+            with np.errstate(over="ignore", divide="ignore"):
                 width = np.sqrt(node_kernel.gamma) * np.float64(extent)
                 reach = float(np.sqrt(exponent) / width + rounding)
         return cls(sides[0], sides[-1], n_blocks, node_kernel, reach)
