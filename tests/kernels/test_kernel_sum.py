@@ -43,7 +43,7 @@ SUMS = {
     "sum in a sum": KernelSum([KernelSum([WL(1), P2K(1)]), ODDCL(1)]),
 }
 # Lists of estimators compare by identity; which grids exist depends on the parts.
-TESTED_HERE = {"a_clone_is_unfitted_and_equal", "a_grid_equals_single_computations"}
+TESTED_HERE = {"clone_is_unfitted_and_equal", "grid_equals_single_computations"}
 
 
 @pytest.mark.parametrize(
