@@ -1,4 +1,4 @@
-"""Sizes of the code, for comparison with other code bases: ``pip install radon``, then ``python benchmarks/code_sizes.py``.
+"""Measure the size of the code, for comparison with other code bases: ``pip install radon``, then ``python benchmarks/code_sizes.py``.
 
 Lines of a function are code lines: without docstring, comments and blank ones. Errors: of the ``raise`` with a message, those
 that show a value, and those that say what they got.
@@ -22,7 +22,7 @@ SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, toke
 
 
 def code_lines(text: str) -> set[int]:
-    """The numbers of the lines that hold code, docstrings left out."""
+    """Return the numbers of the lines that hold code, without docstrings."""
     lines = set[int]()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in SILENT:
@@ -38,7 +38,7 @@ def functions(tree: ast.AST) -> Iterator[Function]:
 
 
 def documented(tree: ast.Module) -> Iterator[bool]:
-    """For each public class, function and method, whether it has a docstring."""
+    """Return for each public class, function and method whether it has a docstring."""
     for node in tree.body:
         if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_"):
             yield ast.get_docstring(node) is not None
