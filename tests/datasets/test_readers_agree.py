@@ -217,15 +217,15 @@ def test_pipe_is_rejected_at_once(folder, kind, read):
 
 def test_chunks_concatenate_to_the_whole(data_dir):
     for name in ("ENZYMES", "MUTAG", "Cuneiform"):
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             graphs, y = load_tu(name, data_dir=data_dir)
             chunks = list(iter_tu(name, 100, data_dir=data_dir))
         assert [len(chunk) for chunk, _ in chunks[:-1]] == [100] * (len(chunks) - 1)
         assert Graphs.concatenate([chunk for chunk, _ in chunks]) == graphs
         assert np.array_equal(np.concatenate([part for _, part in chunks]), y)
-        assert len(told) == 2 * (name == "Cuneiform")
-        assert len({str(one.message) for one in told}) <= 1
+        assert len(caught) == 2 * (name == "Cuneiform")
+        assert len({str(one.message) for one in caught}) <= 1
 
 
 def test_only_load_tu_reads_unsorted_nodes_and_edges(folder):

@@ -199,13 +199,13 @@ def test_invalid_records_are_skipped_and_reported():
 @given(st.sampled_from(["few.csv", "few.smi", "few.sdf"]), st.binary(max_size=80), st.booleans())
 def test_any_bytes_give_graphs_or_a_dataset_error(name, content, with_head):
     Path(name).write_bytes((b"smiles,y\n" if with_head else b"") + content)
-    told = name
+    message = name
     try:
         graphs, y = tg.load_molecules(name, target="y" if with_head else None)
         assert y is None or len(y) == len(graphs)
     except tg.DatasetError as error:
-        told = str(error)
-    assert name in told
+        message = str(error)
+    assert name in message
 
 
 # -------------------------------------------------------------------- commands

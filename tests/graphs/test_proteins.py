@@ -109,9 +109,9 @@ def test_missing_atoms_are_reported():
         Graphs.from_pdb(structure(extra=[bare]))
     with pytest.warns(
         UserWarning, match=r"without a CA atom are skipped: Structure 0 .*: 1, the first is SER 20 of chain A"
-    ) as told:
+    ) as caught:
         assert Graphs.from_pdb([structure(extra=[bare])], missing="skip").n_nodes == 8
-    assert len(told) == 1
+    assert len(caught) == 1
     only = structure(places=[], names=[], extra=[bare])
     with pytest.raises(InvalidGraphError, match="no amino acid with a CA atom"):
         Graphs.from_pdb(only, missing="skip")

@@ -317,6 +317,6 @@ def test_unused_data_is_listed_in_one_warning(reader, monkeypatch):
     monkeypatch.setattr(Graphs, f"from_{method}", lambda *given, **options: real(*given[:args]))
     with pytest.warns(
         UserWarning, match=r"data of the nodes are not used: '.*data of the edges are not used: '"
-    ) as told:
+    ) as caught:
         reader()
-    assert len(told) == 1
+    assert len(caught) == 1
