@@ -1,4 +1,4 @@
-"""Gram matrices as this checkout computes them against another commit, by processor time on one thread.
+"""Compare the time of Gram matrices in this checkout with another commit: processor time, one thread.
 
     python benchmarks/against_commit.py 6d1ecda "ShortestPath()" ENZYMES BZR
 
@@ -25,7 +25,7 @@ import treegram as tg
 _, folder, name, kernel, rounds = sys.argv
 graphs, times = tg.load_tu(name, data_dir=folder)[0], []
 kernel = eval("tg." + kernel).set_params(n_jobs=1)
-for _ in range(1 + int(rounds)):  # the first may compile
+for _ in range(1 + int(rounds)):  # the first round may compile
     start = time.process_time()
     kernel.fit_transform(graphs)
     times.append(time.process_time() - start)
@@ -34,7 +34,7 @@ print(min(times[1:]))
 
 
 def best_time(source: Path, name: str, kernel: str, rounds: int) -> float:
-    """The best of some rounds in a process that imports treegram from this folder."""
+    """Return the best time of some rounds in a process that imports treegram from this folder."""
     command = [sys.executable, "-c", TIMED, str(DATA_DIR), name, kernel, str(rounds)]
     single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     environment = {**os.environ, **single, "PYTHONPATH": str(source)}

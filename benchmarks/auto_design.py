@@ -1,4 +1,4 @@
-"""What the automatic classifier was designed by: lists of candidates and rules of combination, nested, on the design sets.
+"""Compare the designs of the automatic classifier: lists of candidates and ways to combine them, on the design sets.
 
     python benchmarks/auto_design.py MUTAG BZR ENZYMES:300 --folder /tmp/auto   # accuracies of all lists and rules; "NAME:n" draws n graphs
     python benchmarks/auto_design.py --time ENZYMES                             # seconds and accuracy of GraphClassifier itself
@@ -51,7 +51,7 @@ def draw(name: str) -> tg.Graphs:
 
 
 def grams(name: str, graphs: tg.Graphs, folder: Path) -> dict[str, Floats]:
-    """The Gram matrix of each candidate, from the folder if it is there."""
+    """Return the Gram matrix of each candidate, from the folder if it is stored there."""
     found = {}
     for one in auto_candidates(graphs):
         path = folder / f"{name}.{one.name}.npy"
@@ -72,7 +72,7 @@ def mean_of(n: int, errors: Floats) -> Floats:
 
 
 def stacked(n: int, held_out: list[Floats], Y: Floats) -> Floats:
-    """The n largest weights of a stack, stacked again."""
+    """Refit the stack with the candidates of the n largest weights."""
     ones = np.ones(len(Y))
     best = np.argsort(-stack(held_out, Y, ones))[:n]
     weights = np.zeros(len(held_out))
@@ -90,7 +90,7 @@ RULES: dict[str, Callable[[Floats, list[Floats], Floats], Floats]] = {
 
 
 def score_set(name: str, folder: Path) -> dict[tuple[str, str], float]:
-    """Accuracies in percent: of all candidates, and without each of them, by each rule."""
+    """Return accuracies in percent of each rule, with all candidates and without each of them."""
     graphs = draw(name)
     codes = np.unique(graphs.targets, return_inverse=True)[1].astype(np.int64)
     n_classes = int(codes.max()) + 1
@@ -115,7 +115,7 @@ def score_set(name: str, folder: Path) -> dict[tuple[str, str], float]:
 
 
 def report(scores: dict[str, dict[tuple[str, str], float]]) -> str:
-    """All variants that every set has, and for each set the variant that is best on the others."""
+    """Tabulate the variants that every set has, and for each set the variant that is best on the others."""
     variants = [key for key in next(iter(scores.values())) if all(key in some for some in scores.values())]
     means = np.array([[some[key] for some in scores.values()] for key in variants])
     rows = [[*key, *(f"{x:.1f}" for x in row), f"{row.mean():.2f}"] for key, row in zip(variants, means, strict=True)]

@@ -1,4 +1,4 @@
-"""Approximate and explicit ODDCL: errors, accuracy and memory against the exact kernel, and a stream of 100,000 graphs.
+"""Measure approximate and explicit ODDCL: errors, accuracy and memory against the exact kernel, and a stream of 100,000 graphs.
 
 Figures that must reach something stand beside their target.
 """
@@ -87,7 +87,7 @@ def folds(y: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def svm_score(grid: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
-    """Accuracy on the test fold of the matrix and C that are best in 3-fold cross-validation on the training part."""
+    """Return the accuracy on the test fold of the matrix and C that are best in 3-fold cross-validation on the training part."""
     inner = list(StratifiedKFold(3, shuffle=True, random_state=0).split(train, y[train]))
     costs = (1, 10, 100) if len(y) > 1000 else (1, 10, 100, 1000)  # the SVM takes minutes for PROTEINS and C = 1000
     scores = {
@@ -140,7 +140,7 @@ def measure_linear(name: str) -> list[object]:
     def svm_scorer(gram: np.ndarray) -> Callable[..., float]:
         return lambda train, test: svm_score(gram[None], y, train, test)
 
-    # The same SVM on the hashed rows tells what hashing costs; ridge differs from it by the model too.
+    # The same SVM on the hashed rows shows the cost of hashing; ridge is also another model.
     exact, same, linear = (
         100 * np.mean([score(*fold) for fold in folds(y)])
         for score in (svm_scorer(K), svm_scorer(Z @ Z.T), ridge_score)
@@ -162,7 +162,7 @@ def run_gram(name: str, what: str) -> float:
         "grid": lambda g: ODDCLApprox(depth=3, random_state=0).gram_grid(g, {"depth": DEPTHS, "lam": LAMS}),
     }[what]
     run(graphs[:10])
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = resident("VmRSS")
     run(graphs)
     return resident("VmHWM") - before
@@ -172,7 +172,7 @@ def run_gram(name: str, what: str) -> float:
 
 
 def make_chunk(seed: int, n_graphs: int = CHUNK) -> tg.Graphs:
-    """Graphs of 20 to 40 nodes: a tree of short branches, some rings, 5 labels, 3 attributes; rings and vectors differ by class."""
+    """Generate graphs of 20 to 40 nodes: a tree of short branches, some rings, 5 labels, 3 attributes; rings and vectors differ by class."""
     random = np.random.default_rng(seed)
     y = random.integers(2, size=n_graphs)
     sizes = random.integers(20, 41, size=n_graphs)
@@ -189,7 +189,7 @@ def make_chunk(seed: int, n_graphs: int = CHUNK) -> tg.Graphs:
 
 
 def run_stream(n_graphs: int) -> tuple[float, float, float, float]:
-    """Process time of the map and of all after it until the model is trained, peak memory, and accuracy on new graphs."""
+    """Return process times of the map and of the rest of training, peak memory, and accuracy on new graphs."""
     run = train(2 * CHUNK)
     run.predict(np.zeros((1, 4096)))
     Path("/proc/self/clear_refs").write_text("5")
@@ -234,7 +234,7 @@ def measure_stream() -> list[str]:
 
 
 def stream_table(few: list[float], many: list[float]) -> str:
-    """How time and memory grow; the map is fitted on the first chunk in either case, so the rest also counts alone."""
+    """Report how time and memory grow; the map is always fitted on the first chunk, so the rest is also counted separately."""
     rows = [
         ["10,000", *(f"{t:.1f} s" for t in (*few[:2], sum(few[:2]))), "1", "1", f"{few[2]:.0f} MiB", f"{few[3]:.3f}"],
         [
@@ -264,7 +264,7 @@ def stream_table(few: list[float], many: list[float]) -> str:
 
 
 def against_table(exact: dict[int, float], stream: float) -> str:
-    """The stream of 100,000 graphs against the exact Gram matrix of as many, which nobody waits for."""
+    """Compare the stream of 100,000 graphs with their exact Gram matrix, whose cost is extrapolated."""
     largest = max(exact)
     growth = np.log2(exact[largest] / exact[largest // 2])
     rows = []
@@ -283,11 +283,11 @@ def against_table(exact: dict[int, float], stream: float) -> str:
     )
 
 
-# -------------------------------------------------------------------- all together
+# -------------------------------------------------------------------- report
 
 
 def child(*arguments: str) -> list[float]:
-    """What this file prints in a process of its own."""
+    """Return what this file prints in a separate process."""
     done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, check=True)
     return [float(word) for word in done.stdout.split()]
 
@@ -303,7 +303,7 @@ def measure_memory() -> str:
 
 
 def main() -> str:
-    warnings.simplefilter("ignore", UserWarning)  # raw ENZYMES: the exact engine takes over, as the table says
+    warnings.simplefilter("ignore", UserWarning)  # raw ENZYMES: the exact engine is used instead, as the table says
     with threadpool_limits(1):
         errors, choices = zip(*(measure_errors(name) for name in PAPER_SETS), strict=True)
         accuracies = [measure_accuracy(name) for name in PAPER_SETS]

@@ -1,4 +1,4 @@
-"""Explanations: their cost beside ``decision_function``, and how well they find nodes that are known to matter.
+"""Measure explanations: their cost relative to ``decision_function``, and how well they find nodes known to matter.
 
     python benchmarks/bench_explain.py
 
@@ -25,7 +25,7 @@ from common import best_of, load, machine, table
 
 CS = [1, 10, 100]
 N_DELETED = range(11)  # of 25 nodes
-SEEDS = (10, 11, 12)  # none of which was used when kernels and options were chosen
+SEEDS = (10, 11, 12)  # none was used to choose kernels and options
 COSTS = [
     *(
         (name, kernel)
@@ -107,7 +107,7 @@ def cost(name: str, kernel: Any) -> list[object]:
     is_linear = isinstance(kernel, tg.ODDCLFeatures)
     size = f", max_size={kernel.max_size}" if isinstance(kernel, tg.CSM) else ""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of widths that do not suit the vectors
+        warnings.simplefilter("ignore")  # about widths that do not suit the vectors
         model = (
             make_pipeline(kernel, RidgeClassifier()) if is_linear else tg.GraphSVC(kernel, param_grid={}, C=CS, cv=5)
         )
@@ -134,7 +134,7 @@ def cost(name: str, kernel: Any) -> list[object]:
     ]
 
 
-# -------------------------------------------------------------------- what is found
+# -------------------------------------------------------------------- recovery of known nodes
 
 
 def planted(name: str, kernel: object, attribute_to: str) -> list[object]:

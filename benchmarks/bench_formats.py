@@ -1,4 +1,4 @@
-"""The same graphs as TU text and as a Parquet file: bytes on disk, and time to read them into Graphs."""
+"""Compare TU text with Parquet files of the same graphs: bytes on disk, and time to read them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def measure(name: str, graphs: tg.Graphs, folder: Path) -> list[str]:
 
 
 def measured_vectors(graphs: tg.Graphs) -> tg.Graphs:
-    """The graphs with vectors of three numbers that have all their digits, as measured or computed ones have."""
+    """Return the graphs with three attributes of full precision, as measured or computed ones have."""
     return graphs.assign(attributes=np.random.default_rng(0).normal(size=(graphs.n_nodes, 3)))
 
 

@@ -1,4 +1,4 @@
-"""Held-out coverage of GraphGP's 90 % intervals on a generated regression task.
+"""Measure the held-out coverage of GraphGP's 90 % intervals on a generated regression task.
 
 Random trees with 8 to 20 nodes and two standard normal attributes per node; the target is the mean over the edges of
 cos(distance between the attributes of their ends), plus normal noise of a given share of its standard deviation.

@@ -1,4 +1,4 @@
-"""The exact Gram matrix against two floors, two threads against one, the grid against one Gram, twice the graphs.
+"""Compare the exact Gram matrix with two lower bounds, two threads with one, a grid with one Gram, twice the graphs.
 
 The floor (``pair_floor.py``) is one distance and one exponential per pair of nodes with equal labels, in numpy: what any
 exact method that looks at each such pair once must at least pay with numpy's own pieces. The second floor is the engine's own
@@ -73,25 +73,25 @@ def measure(name: str) -> tuple[list[object], ...]:
 
 
 def two_threads(graphs: tg.Graphs) -> list[str]:
-    """Wall time on one and on two threads, which says nothing while other processes use the cores."""
+    """Measure wall time on one and on two threads; meaningless while other processes use the cores."""
     if os.getloadavg()[0] > 1.5:
         return 3 * ["busy"]
     one, two = best_of(
         lambda: tg.ODDCL(depth=3, lam=1.2, n_jobs=1).fit_transform(graphs),
         lambda: tg.ODDCL(depth=3, lam=1.2, n_jobs=2).fit_transform(graphs),
-        rounds=15,  # two threads must both be lucky
+        rounds=15,  # many, because both threads must run undisturbed
         clock=time.perf_counter,
     )
     return [f"{one:.2f} s", f"{two:.2f} s", f"**{one / two:.2f}**"]
 
 
 def most(share: float, n_threads: int) -> float:
-    """The speed-up by so many threads if they do their part of the work in no more time than one would (Amdahl's law)."""
+    """Return the largest possible speed-up with this number of threads (Amdahl's law)."""
     return 1 / (share + (1 - share) / n_threads)
 
 
 def share_on_one_thread(graphs: tg.Graphs) -> float:
-    """The share of the time that is spent outside of tasks, and so on one thread whatever ``n_jobs`` is; of the best of 15."""
+    """Return the share of time outside of tasks, on one thread whatever ``n_jobs`` is, in the best of 15 rounds."""
     best = (np.inf, 0.0)
     for _ in range(15):
         inside: list[float] = []
@@ -108,7 +108,7 @@ def share_on_one_thread(graphs: tg.Graphs) -> float:
 
 
 def timing_tasks(run_tasks: Callable[..., Any], inside: list[float]) -> Callable[..., Any]:
-    """The same, with the process time of each task in a list."""
+    """Wrap a function so that the process time of each task is appended to a list."""
 
     def run(function: Callable[..., Any], tasks: Any, **options: Any) -> Any:
         def timed(*task: Any) -> Any:
@@ -123,7 +123,7 @@ def timing_tasks(run_tasks: Callable[..., Any], inside: list[float]) -> Callable
 
 
 def measure_tiny(name: str) -> list[object]:
-    """A grid of sets of thousands of small graphs, against one Gram and against its 24 Grams one by one."""
+    """Compare a grid on thousands of small graphs with one Gram matrix, and with its 24 Gram matrices one by one."""
     graphs = load(name)
     warm_up(graphs)
     points = [{"depth": depth, "lam": lam} for depth in DEPTHS for lam in LAMS]
@@ -131,7 +131,7 @@ def measure_tiny(name: str) -> list[object]:
         lambda: tg.ODDCL(depth=3, lam=1.2, n_jobs=1).fit_transform(graphs),
         lambda: tg.ODDCL(n_jobs=1).gram_grid(graphs, {"depth": DEPTHS, "lam": LAMS}),
         lambda: [tg.ODDCL(**point, n_jobs=1).fit_transform(graphs) for point in points],
-        rounds=5,  # the system takes longer for memory that it has not handed out before
+        rounds=5,  # fresh memory is slower in the first rounds
     )
     return [
         f"{name}, {len(graphs):,} graphs",
@@ -153,7 +153,7 @@ def measure_fit(name: str) -> list[object]:
 
 
 def main() -> str:
-    with threadpool_limits(1):  # the floor's matrix products on one thread, as the engine
+    with threadpool_limits(1):  # matrix products of the bound use one thread, like the engine
         rows = [measure(name) for name in PAPER_SETS]
         tiny = [measure_tiny(name) for name in TINY_SETS]
         fits = [measure_fit(name) for name in (*PAPER_SETS, *TINY_SETS)]

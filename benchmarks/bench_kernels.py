@@ -1,4 +1,4 @@
-"""Every kernel's full Gram matrix on every data set: process time on one thread, and peak memory above the inputs.
+"""Measure the full Gram matrix of every kernel on every data set: process time on one thread, and peak memory above the inputs.
 
 The paper's second table stands beside it: its times are for its own code on its own machine.
 """
@@ -46,7 +46,7 @@ KERNELS = {
     "GIK_NSPDK": lambda: tg.GIK(invariant="nspdk", radius=2, distance=1),
 }
 CAN_MEASURE = Path("/proc/self/clear_refs").exists()
-# ENZYMES, PROTEINS, SYNTHETIC as the paper prints them.
+# ENZYMES, PROTEINS and SYNTHETIC, as printed in the paper.
 PAPER = {
     "ODDCL_ST": "35m / 21m / 23m",
     "ODDCL_Approx, RFF 1000": "1.8m / 5.2m / 7.5m",
@@ -59,16 +59,16 @@ PAPER = {
 
 
 def child(data_set: str) -> None:
-    """All kernels on one data set, one after the other; a line of JSON each."""
+    """Measure all kernels on one data set in turn; print a line of JSON for each."""
     graphs = load(data_set)
     for name, make in KERNELS.items():
         print(json.dumps([name, *gram_of(make, graphs)]), flush=True)
 
 
 def gram_of(make: Callable[[], Any], graphs: tg.Graphs) -> tuple[float, float]:
-    """Seconds of process time that a Gram matrix takes, and its peak of memory above the inputs in MiB."""
+    """Return the process time of a Gram matrix in seconds, and its peak memory above the inputs in MiB."""
     make().fit_transform(graphs[:10])
-    ctypes.CDLL(None).malloc_trim(0)  # what earlier kernels have freed counts for nobody
+    ctypes.CDLL(None).malloc_trim(0)  # return memory that earlier kernels have freed
     Path("/proc/self/clear_refs").write_text("5")
     before, start = resident("VmRSS"), time.process_time()
     K = make().fit_transform(graphs)

@@ -1,4 +1,4 @@
-"""Peak memory of a full Gram matrix and of the paper's grid, above what the process held before (Linux only)."""
+"""Measure the peak memory of a full Gram matrix and of the paper's grid, above that before the call (Linux only)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEPTHS, LAMS = [0, 1, 2, 3], [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]
 
 
 def resident(field: str) -> float:
-    """A line of the process's memory status, in MiB: VmRSS is now, VmHWM the peak since the last reset."""
+    """Return a line of the memory status of the process in MiB: VmRSS is now, VmHWM the peak since the last reset."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith(field)).split()[1]) / 1024
 
@@ -25,7 +25,7 @@ def child(name: str, what: str) -> None:
         "grid": lambda g: tg.ODDCL().gram_grid(g, {"depth": DEPTHS, "lam": LAMS}),
     }[what]
     run(graphs[:10])
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = resident("VmRSS")
     run(graphs)
     print(resident("VmHWM") - before)

@@ -31,7 +31,7 @@ def load_pickle(path: Path) -> Any:
 
 
 def ways() -> Iterator[tuple[str, Callable[[Any, Path], Any], Callable[[Path], Any], Callable[[Path], object]]]:
-    """Name, saving, loading, and how many types a user must trust."""
+    """Return the name, the functions to save and load, and the number of types a user must trust."""
     yield "model file", tg.save_model, tg.load_model, lambda _: 0
     if find_spec("skops") is not None:
         skops = importlib.import_module("skops.io")
@@ -46,7 +46,7 @@ def ways() -> Iterator[tuple[str, Callable[[Any, Path], Any], Callable[[Path], A
 
 
 def peak_memory(function: Callable[[], object]) -> int:
-    function()  # what is compiled or imported once does not count
+    function()  # leave compiling and importing out
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     function()

@@ -1,8 +1,8 @@
 """Compare the automatic models with what chemists would pick: FreeSolv, Photoswitch and BBBP, random and scaffold splits.
 
-    python benchmarks/bench_molecules.py                                # the folder "molecules" beside the data sets
+    python benchmarks/bench_molecules.py                                # the folder "molecules" next to the data sets
     python benchmarks/bench_molecules.py --page docs/molecules_compared.md
-    python benchmarks/bench_molecules.py --chemprop /path/to/chemprop   # chemprop too, from an environment of its own
+    python benchmarks/bench_molecules.py --chemprop /path/to/chemprop   # chemprop too, from its own environment
     python benchmarks/bench_molecules.py --study benchmarks/wide2_molecules.toml --folder FOLDER   # other data sets
 
 Each split has 80 % of the molecules for training and 20 % for the test. In a scaffold split no scaffold is on both sides; a scaffold
@@ -60,7 +60,7 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Model:
-    """What is computed once from all molecules, each on its own; the fit and predictions of a split; and the lines of code a user writes."""
+    """A method: features computed once per molecule, the fit and predictions of a split, and the lines of code a user writes."""
 
     prepare: Callable[[list[str]], Any]
     predict: Callable[[Any, Numbers, Any], Predictions]
@@ -198,7 +198,7 @@ def tanimoto(X: Numbers, Y: Numbers) -> Numbers:
 
 
 def chemprop(command: str, kind: str) -> Callable[[NDArray[Any], Numbers, NDArray[Any]], Predictions]:
-    """Return chemprop with its default settings, run as a command in a folder of its own."""
+    """Return chemprop with its default settings, run as a command in its own folder."""
 
     def fit_and_predict(train: NDArray[Any], y: Numbers, test: NDArray[Any]) -> Predictions:
         with tempfile.TemporaryDirectory() as name:

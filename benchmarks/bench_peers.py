@@ -1,4 +1,4 @@
-"""The same kernels in GraKeL, on ENZYMES, one thread, in one run.
+"""Compare kernels with those of GraKeL, on ENZYMES, one thread, in one run.
 
 Where GraKeL is too slow for all 600 graphs, it is timed on some of them, and the figure is extrapolated by the number of pairs
 that it goes through, of nodes or, for shortest paths, of pairs of nodes; for labeled walks, by the third power of these, as it multiplies
@@ -25,7 +25,7 @@ from common import load, table
 
 
 def for_grakel(graphs: tg.Graphs, *, attributes: bool) -> list[Any]:
-    """GraKeL's own input: edges, labels or vectors of the nodes, each graph numbered from 0."""
+    """Return the input of GraKeL: edges, labels or vectors of the nodes, each graph numbered from 0."""
     from grakel import Graph
 
     converted = []
@@ -47,7 +47,7 @@ def constant(*_: Any) -> float:
 
 
 class Wasserstein:
-    """The distances of the authors' package for WWL."""
+    """Compute distances with the package of the authors of WWL."""
 
     @staticmethod
     def convert(graphs: tg.Graphs) -> list[Any]:
@@ -68,7 +68,7 @@ class Wasserstein:
 
 
 def comparisons() -> list[tuple[str, Callable[[], Any], Callable[[], Any], bool, int, int]]:
-    """Name, our kernel, theirs, whether theirs takes vectors, how many graphs, and the power of their size in its cost."""
+    """Return name, our kernel, theirs, whether theirs uses vectors, number of graphs, and the exponent of their size in its cost."""
     from grakel import kernels as gk
 
     return [
@@ -160,7 +160,7 @@ def compare(
 
 
 def extrapolated(seconds: float, graphs: tg.Graphs, some: tg.Graphs, power: int) -> float:
-    """What all graphs would take by the time of some: with the square of the number of nodes, or of their power in each graph."""
+    """Extrapolate the time of some graphs to all: with the squared number of nodes, or of their power in each graph."""
     work, part = (float((chosen.sizes.astype(float) ** power).sum()) for chosen in (graphs, some))
     return seconds * (work / part) ** 2
 

@@ -1,4 +1,4 @@
-"""The paper's protocol for ODDCL_ST on one data set against scikit-learn doing the same; its memory; the solver alone.
+"""Compare the paper's protocol for ODDCL_ST with the same in scikit-learn; measure its memory, and the solver alone.
 
 Both sides see the same outer and inner folds, and choose among the same 24 Gram matrices and 7 values of C. The plain side
 computes each matrix by a ``fit_transform`` of its own, once for all outer folds, searches it by ``GridSearchCV`` over ``SVC``,
@@ -47,7 +47,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Data:
-    """A data set, and the outer folds that the study ``paper`` has for it."""
+    """Return a data set, and its outer folds in the study ``paper``."""
 
     name: str
     graphs: tg.Graphs
@@ -80,7 +80,7 @@ def plain_grams(graphs: tg.Graphs) -> list[Floats]:
 
 
 def plain_selection(data: Data, grams: list[Floats], fold: int) -> tuple[float, Ints]:
-    """The best mean accuracy over the inner folds, and what its pair says about the test part."""
+    """Return the best mean accuracy over the inner folds, and the predictions of its pair for the test part."""
     train, test = data.outer[fold]
     inner = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=seed_of(SEED, data.name, 0, fold))
     best_score, best = -1.0, (grams[0], CS[0])
@@ -147,7 +147,7 @@ def warm_up(data: Data) -> None:
 
 
 def child() -> None:
-    """One outer fold of the largest data set, Gram matrices included; peak memory of the whole process, fits."""
+    """Run one outer fold of the largest data set with its Gram matrices; print peak memory and numbers of fits."""
     data = read(LARGE)
     grams = our_grams(data.graphs)
     fits = our_selection(data, grams, 0).fits
@@ -164,7 +164,7 @@ def peak_memory() -> tuple[float, Fits]:
 
 
 def measure_solver(data: Data, K: Floats, C: float, rounds: int) -> list[object]:
-    """One fit on an inner training part and its predictions; the higher dual objective is nearer to the maximum."""
+    """Compare one fit on an inner training part and its predictions; a higher dual objective is better."""
     outer_train = data.outer[0][0]
     inner = folds(data.codes[outer_train], INNER_FOLDS, seed_of(SEED, data.name, 0, 0))
     train, test = (outer_train[part] for part in inner[0])

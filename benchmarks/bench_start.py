@@ -116,7 +116,7 @@ def main() -> str:
             theirs, ours = best_of(lambda n=name: loadtxt(n), lambda n=name: load(n), rounds=3)
             rows.append([name, f"{theirs * 1000:.0f} ms", f"{ours * 1000:.0f} ms", f"**{ours / theirs:.2f}**"])
         parts.append(table("Reading (process time)", ["data set", "numpy.loadtxt", "load_tu", "ratio"], rows))
-    # Names of treegram are imported when first used: the second statement makes them all be used.
+    # Names of treegram are imported when first used: the second statement uses them all.
     statements = ("import sklearn.svm", "import treegram", "from treegram import *")
     times = [[import_time(statement) for statement in statements] for _ in range(5)]
     theirs, bare, everything = (min(column) for column in zip(*times, strict=True))

@@ -1,4 +1,4 @@
-"""The sets that nothing was tuned on: every kernel that a user would run there, in time and memory, and GraKeL's same kernel.
+"""Measure time and memory of all usable kernels on data sets that nothing was tuned on, and of the same kernels in GraKeL.
 
 Each set has a process of its own, so that peaks of memory are its own. GraKeL computes the matrix of some graphs only, drawn at
 random; the time of all is extrapolated with the square of the number of pairs of nodes that it goes through (of pairs of nodes of
@@ -39,15 +39,15 @@ KERNELS: dict[str, Callable[[], Any]] = {
     "P2K, hash": lambda: tg.P2K(mode="hash", n_iterations=6),
     "GIK_WL_LOCAL": lambda: tg.GIK(invariant="wl", scope="local", radius=2, n_levels=2),
 }
-# What would take longer than a minute, with how many graphs it is measured; what the others cost follows from the pairs of nodes.
+# Number of graphs for kernels that would take more than a minute; the cost of all follows from the pairs of nodes.
 SOME: dict[tuple[str, str], int] = {("NCI1", "SP"): 1000, ("Synthie", "SP"): 100, ("PROTEINS_full", "SP"): 400}
 PEER_GRAPHS = {"WL": 1000, "WL optimal assignment": 200, "ODD_ST": 100, "GraphHopper": 24, "SP": 8, "CSM, k = 3": 10}
 WITH_ATTRIBUTES = ("GraphHopper", "SP", "CSM, k = 3")
-PEER_SECONDS = 25  # of processor time: a peer that has not finished by then is left out, and said so
+PEER_SECONDS = 25  # processor time after which a peer is left out, with a remark
 
 
 def child(data_set: str) -> None:
-    """All kernels on one data set, one after the other; a line of JSON each."""
+    """Measure all kernels on one data set in turn; print a line of JSON for each."""
     graphs = load(data_set)
     for name, make in KERNELS.items():
         n = SOME.get((data_set, name), len(graphs))
@@ -58,7 +58,7 @@ def child(data_set: str) -> None:
 
 
 def peer(data_set: str, name: str) -> None:
-    """GraKeL's kernel of that name on some graphs: seconds, extrapolated to all, and how many graphs it had."""
+    """Measure the kernel of GraKeL on some graphs: number of graphs, and seconds extrapolated to all."""
     import resource
 
     from bench_peers import for_grakel, timed
@@ -104,7 +104,7 @@ def peers(n_attributes: int) -> dict[str, Callable[[], Any]]:
 
 
 def asked_peer(data_set: str, name: str) -> str:
-    """What GraKeL took, as a cell needs it: "N x", or why there is no figure."""
+    """Return the table cell for GraKeL: "N x", or why there is no number."""
     if name not in PEER_GRAPHS:
         return ""
     done = subprocess.run([sys.executable, __file__, data_set, name], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Sizes of the code, for comparison with other code bases: ``pip install radon``, then ``python benchmarks/code_sizes.py``.
+"""Measure the size of the code, for comparison with other code bases: ``pip install radon``, then ``python benchmarks/code_sizes.py``.
 
 Lines of a function are code lines: without docstring, comments and blank ones. Errors: of the ``raise`` with a message, those
 that show a value, and those that say what they got.
@@ -22,7 +22,7 @@ SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, toke
 
 
 def code_lines(text: str) -> set[int]:
-    """The numbers of the lines that hold code, docstrings left out."""
+    """Return the numbers of the lines that hold code, without docstrings."""
     lines = set[int]()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in SILENT:
@@ -38,7 +38,7 @@ def functions(tree: ast.AST) -> Iterator[Function]:
 
 
 def documented(tree: ast.Module) -> Iterator[bool]:
-    """For each public class, function and method, whether it has a docstring."""
+    """Return for each public class, function and method whether it has a docstring."""
     for node in tree.body:
         if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_"):
             yield ast.get_docstring(node) is not None
@@ -72,7 +72,7 @@ def main() -> None:
             arguments.append(len(node.args.posonlyargs) + len(node.args.args) + len(node.args.kwonlyargs))
     blocks = [block for text in texts for block in cc_visit(text) if block.letter in "FM"]
     named = [node for text in tests for node in functions(ast.parse(text)) if node.name.startswith("test_")]
-    told = [message for tree in trees for message in messages(tree)]
+    error_texts = [message for tree in trees for message in messages(tree)]
     n_code, n_test_code = sum(map(len, lines)), sum(len(code_lines(text)) for text in tests)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     facts = {
@@ -86,8 +86,8 @@ def main() -> None:
         "public objects with a docstring": share(has for tree in trees for has in documented(tree)),
         "test code / code": f"{n_test_code / n_code:.2f}",
         "tests that are parametrized": share("parametrize" in ast.unparse(node).partition("def ")[0] for node in named),
-        "errors that show a value": share("f'" in message or 'f"' in message for message in told),
-        "errors that say what they got": share("got " in message for message in told),
+        "errors that show a value": share("f'" in message or 'f"' in message for message in error_texts),
+        "errors that say what they got": share("got " in message for message in error_texts),
         "dependencies": str(len(project["dependencies"])),
     }
     for name, value in facts.items():

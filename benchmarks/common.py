@@ -1,4 +1,4 @@
-"""What all benchmarks share: data, interleaved timing, a table, and the machine that it was measured on."""
+"""Shared parts of the benchmarks: data, interleaved timing, tables, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def load(name: str) -> tg.Graphs:
 def best_of(
     *functions: Callable[[], object], rounds: int = 5, clock: Callable[[], float] = time.process_time
 ) -> list[float]:
-    """Best time of each function, their runs interleaved, so that a busy machine hurts all alike."""
+    """Return the best time of each function; runs are interleaved, so that a busy machine affects all equally."""
     times = [[_timed(function, clock) for function in functions] for _ in range(rounds)]
     return [min(column) for column in zip(*times, strict=True)]
 
@@ -35,14 +35,14 @@ def _timed(function: Callable[[], object], clock: Callable[[], float]) -> float:
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table under a title."""
+    """Return a Markdown table with a title."""
     lines = [f"## {title}", "", " | ".join(("", *header, "")).strip(), "|" + "---|" * len(header)]
     lines += [" | ".join(("", *(str(cell) for cell in row), "")).strip() for row in rows]
     return "\n".join(lines) + "\n"
 
 
 def machine() -> str:
-    """One line that says where and when this was measured."""
+    """Return a line that says where and when this was measured."""
     host = describe_machine()
     versions = ", ".join(f"{name} {version}" for name, version in package_versions().items())
     return f"{date.today()}, {host['processor']}, {host['cores']} cores, {versions}"

@@ -322,7 +322,7 @@ KINDS: dict[str, Kind] = {
 
 
 def run_batch(kind: str, folder: Path, seed: int, seconds: float, last_seed: Any, results: Any) -> None:
-    """Try mutants of one kind for some seconds, each from a seed of its own; ``try_one`` repeats one."""
+    """Try mutants of one kind for some seconds, each with its own seed; ``try_one`` repeats one."""
     warnings.simplefilter("ignore")
     _quieten_rdkit()
     signal.signal(signal.SIGALRM, _time_is_up)

@@ -250,7 +250,7 @@ def _frame(table: dict[str, Any], rng: random.Random) -> Any:
 
     try:
         return pd.DataFrame(table)
-    except (ValueError, TypeError, OverflowError):  # pandas refuses it
+    except (ValueError, TypeError, OverflowError):  # pandas rejects it
         return table
 
 
@@ -312,7 +312,7 @@ _WHOLE = b"1 2\n2 1\n3 4\n5\t6\n-7  1e3\n"
 
 
 def try_numbers(folder: Path, goal: Path, rng: random.Random) -> str:  # noqa: ARG001
-    """Compare with a literal reader: the same numbers, or both refuse."""
+    """Compare with a naive reader: both return the same numbers, or both raise."""
     from treegram._core.errors import DatasetError
     from treegram.datasets.tu import Table
 
@@ -425,7 +425,7 @@ def _write_other_columns(original: Path, path: Path, rng: random.Random) -> None
         table = table.replace_schema_metadata({b"treegram": note})
     try:
         pq.write_table(table, path)
-    except pa.ArrowException:  # Arrow refuses it
+    except pa.ArrowException:  # Arrow rejects it
         shutil.copy(original, path)
 
 

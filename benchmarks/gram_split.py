@@ -1,4 +1,4 @@
-"""Where the time of one exact ODDCL Gram matrix goes: ``python benchmarks/gram_split.py``, process time, one thread, best of five."""
+"""Split the time of one exact ODDCL Gram matrix: ``python benchmarks/gram_split.py``, process time, one thread, best of five."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of P2K's Gram matrix comes from the vectors: its correlation with P2K on the same graphs without any.
+"""Measure how much attributes contribute to the Gram matrix of P2K: its correlation with P2K without attributes.
 
 ``python benchmarks/p2k_bins.py [DATA ...]`` prints one row per data set; 1 means that the vectors change nothing.
 """
@@ -21,7 +21,7 @@ DATA = ("COX2", "BZR", "DHFR", "ENZYMES", "PROTEINS", "SYNTHETICnew")
 
 
 def pair_values(graphs: Any, **parameters: Any) -> Any:
-    """The kernel of each pair of different graphs."""
+    """Return the kernel of each pair of different graphs."""
     K = P2K(n_iterations=2, **parameters).fit_transform(graphs)
     return K[np.triu_indices(len(K), k=1)]
 

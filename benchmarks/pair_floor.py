@@ -1,4 +1,4 @@
-"""The two floors that the exact engine is measured against.
+"""Lower bounds of the time of the exact engine.
 
 For every pair of nodes with equal labels (half of them, by symmetry): one squared distance by matrix product and one
 exponential, in tiles that stay in cache, numpy only. It computes no kernel: it is what any exact method that looks at
@@ -38,7 +38,7 @@ def pair_floor(X, labels, gamma, tile=512):
 
 @contracted(allocates=True)
 def meet(rows, columns, kernel, n_rows, out):
-    """The Gaussians of the first rows with the columns of a tile that are in their windows; gives their number."""
+    """Compute the Gaussians of the first rows with the columns of a tile in their windows; return their number."""
     graphs, blocks, vectors, places, _, _, _ = rows
     _, block_starts, column_vectors, column_places = columns
     n_pairs, v, window = 0, 0, np.empty(2, np.int64)
@@ -59,7 +59,7 @@ def meet(rows, columns, kernel, n_rows, out):
 
 
 def gaussian_tiles(nodes, node_kernel):
-    """The tiles of a symmetric Gram matrix of these nodes: equal nodes of a graph merged, columns sorted, windows known."""
+    """Return the tiles of a symmetric Gram matrix of these nodes: equal nodes of a graph merged, columns sorted, windows known."""
     nodes = engine._condense(nodes, node_kernel)
     job = engine._NodeJob.prepare(nodes, nodes, node_kernel, engine.Weighting.alike(nodes.features.shape[1]))
     tiles = []
@@ -70,5 +70,5 @@ def gaussian_tiles(nodes, node_kernel):
 
 
 def gaussians_alone(tiles):
-    """The node kernels of all pairs that remain after merging and windows, by the engine's own loop, and nothing else."""
+    """Compute only the node kernels of all pairs that remain after merging and windows, with the loop of the engine."""
     return sum(meet(*tile, aligned(4, len(tile[1].graphs))) for tile in tiles)

@@ -1,4 +1,4 @@
-"""Write the results in results/*.sqlite into the Markdown beside them and into docs/results.md: ``python benchmarks/result_tables.py``.
+"""Write the results in results/*.sqlite into the Markdown next to them and into docs/results.md: ``python benchmarks/result_tables.py``.
 
 docs/results.md has blocks between marks such as ``<!-- results: paper -->`` and ``<!-- end of results -->``: tables of
 accuracies; ``<!-- cells: paper, readings -->``, the verdict on each published number; and ``<!-- tests: wide -->``, the tests of
@@ -37,7 +37,7 @@ STUDIES = (
     "wide2_large",
 )
 CLEAN = ("GREC", "Tox21_MMP", "Tox21_ARE")  # of the second wide study: nobody had computed anything on these
-# Data sets of the wide study that share graphs or molecules with data sets on which "auto" was made.
+# Data sets of the wide study that share graphs or molecules with data sets on which "auto" was designed.
 RELATED = ("PROTEINS_full", "BZR_MD", "COX2_MD")
 PICTURES = {"paper": "ranks.png", "wide": "wide_ranks.png"}
 
@@ -153,7 +153,7 @@ def rankings(study: str, results: Path) -> dict[str, Ranking]:
 
 
 def ranks_in_words(study: str, results: Path) -> str:
-    """Describe the figure for those who cannot see it; a test compares it with the stores."""
+    """Describe the figure in text, for readers who cannot see it; a test compares it with the stores."""
     ranked = (
         f"{title}: {', '.join(f'{name} {rank:.2f}' for rank, name in sorted(zip(one.mean_ranks, one.names, strict=True)))}; "
         f"critical difference {one.critical_difference:.2f}."
@@ -176,7 +176,7 @@ def draw_ranks(study: str, results: Path, path: Path) -> None:
     figure.savefig(path, dpi=130, metadata={"Description": ranks_in_words(study, results), "Software": None})
 
 
-# -------------------------------------------------------------------- the tests, in words
+# -------------------------------------------------------------------- verdicts of the tests
 
 
 def shortfalls(summary: Summary) -> list[tuple[float, str, str, float]]:
@@ -265,7 +265,7 @@ def _advantage(own: Cell, other: Cell) -> str:
 
 
 def beside(summaries: Sequence[Summary]) -> str:
-    """Return the accuracies of an addendum beside those of "auto", of CSM, and of the best entry of the study."""
+    """Return the accuracies of an addendum next to those of "auto", of CSM, and of the best entry of the study."""
     study, addendum = summaries
     names = addendum.study.datasets
     rows = {kernel: [cell for cell in study.row(kernel) if cell.dataset in names] for kernel in ("auto", "CSM")}

@@ -38,7 +38,7 @@ PART = re.compile(r"<!-- (\w+) -->\n(.*?)(?=\n<!-- \w+ -->|\Z)", re.DOTALL)
 
 
 def keep(name: str, text: str) -> None:
-    """Put a part into RESULTS.md in the place of its older one."""
+    """Replace a part of RESULTS.md, or add it."""
     parts = dict(PART.findall(RESULTS.read_text())) if RESULTS.exists() else {}
     parts[name] = text
     RESULTS.write_text(

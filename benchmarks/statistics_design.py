@@ -1,4 +1,4 @@
-"""What the columns of GraphStatistics and the defaults of StatisticsKernel were designed by: leave-one-out accuracy.
+"""Compare designs of GraphStatistics and defaults of StatisticsKernel by leave-one-out accuracy.
 
     python benchmarks/statistics_design.py MUTAG ENZYMES     # default: all data sets of the design
 

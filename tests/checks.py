@@ -1,9 +1,9 @@
 """The laws of every graph kernel, each a function of an unfitted kernel and a collection of graphs (``zoo.Collection``).
 
 A law is any function here whose name starts with ``check_``; ``test_common.py`` finds them, and finds the kernels. The laws
-know a kernel by scikit-learn's interface and by what all kernels share (``normalize``), by nothing else; what only some
-kernels have (``n_jobs``, ``gram_grid``) is tested where it is. Laws in ``ONCE`` take long and depend on no parameter: they
-are tested with the default parameters on one collection.
+use only scikit-learn's interface and what all kernels share (``normalize``); laws of what only some kernels have
+(``n_jobs``, ``gram_grid``) apply only to these. Laws in ``ONCE`` take long and depend on no parameter: they are tested
+with the default parameters on one collection.
 """
 
 import importlib
@@ -36,18 +36,18 @@ def gram(kernel, graphs):
 
 
 def gram_array(kernel, graphs, **lists):
-    """The matrices of ``gram_grid`` as one array, with a leading axis for each list."""
+    """Return the matrices of ``gram_grid`` as one array, with a leading axis for each list."""
     points = kernel.gram_grid(graphs, lists)
     return np.stack([K for _, K in points]).reshape(*(len(values) for values in lists.values()), *points[0][1].shape)
 
 
 def feature_rows(kernel, graphs):
-    """The rows that ``FeatureMap`` gives for a fitted kernel."""
+    """Return the rows that ``FeatureMap`` gives for a fitted kernel."""
     return _feature_map(kernel).transform(graphs)
 
 
 def feature_names(kernel):
-    """The names of these columns."""
+    """Return the names of these columns."""
     return list(_feature_map(kernel).get_feature_names_out())
 
 
@@ -58,7 +58,7 @@ def _feature_map(kernel):
 
 
 def assert_close(actual, expected, rows=None, columns=None):
-    """Entries agree relative to sqrt(K(G, G) K(G', G')); ``expected`` is a whole Gram matrix unless these are given."""
+    """Assert that entries agree relative to sqrt(K(G, G) K(G', G')); ``expected`` is a whole Gram matrix unless these are given."""
     assert actual.shape == expected.shape
     rows, columns = (expected.diagonal() if diagonal is None else diagonal for diagonal in (rows, columns))
     scale = np.sqrt(np.abs(rows))[:, None] * np.sqrt(np.abs(columns))[None, :]
@@ -68,7 +68,7 @@ def assert_close(actual, expected, rows=None, columns=None):
 
 
 def _task_sizes():
-    """All constants that say how large a task is, wherever they are."""
+    """Yield all constants that set the size of a task, as (module, name)."""
     for package in (treegram.kernels, treegram.pairsum, treegram.structure):
         for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             if not info.ispkg:
@@ -79,7 +79,7 @@ def _task_sizes():
 
 @contextmanager
 def many_small_tasks():
-    """A handful of nodes is one task by default, however many workers there are; gives the lists of tasks that were run."""
+    """Make tasks tiny, because few nodes are one task by default; yield the list of numbers of tasks."""
     ran = []
 
     shown = treegram._core.parallel._shown
@@ -96,7 +96,7 @@ def many_small_tasks():
 
 
 def only_if(applies):
-    """A law for some kernels alone; for others it is not tested, and not counted as passed."""
+    """Restrict a law to some kernels; for others it is neither tested nor counted as passed."""
 
     def mark(law):
         law.applies = applies
@@ -134,13 +134,13 @@ def check_node_order_is_irrelevant(kernel, collection):
     assert_close(clone(kernel).fit(collection.pack()).transform(shuffled.pack()), K)
 
 
-def check_graph_order_moves_rows_and_columns_alike(kernel, collection):
+def check_graph_order_permutes_rows_and_columns(kernel, collection):
     order = np.random.default_rng(1).permutation(len(collection))
     expected = gram(kernel, collection.pack())[np.ix_(order, order)]
     assert_close(gram(kernel, collection.take(order).pack()), expected)
 
 
-def check_isomorphic_graphs_cannot_be_told_apart(kernel, collection):
+def check_isomorphic_graphs_have_equal_rows(kernel, collection):
     copies = Graphs.concatenate([collection.pack(), collection.reversed_nodes().pack()])
     K, n = gram(kernel, copies), len(collection)
     assert_close(K[:n, n:], K[:n, :n])
@@ -154,7 +154,7 @@ def check_normalized_diagonal_is_1(kernel, collection):
     assert (np.abs(K) <= 1 + 1e-12).all()
 
 
-def check_normalized_is_the_plain_kernel_divided(kernel, collection):
+def check_normalized_equals_the_divided_plain_kernel(kernel, collection):
     normalized = clone(kernel).set_params(normalize=True).fit(collection.pack())
     plain = gram(clone(kernel).set_params(normalize=False), collection.pack())
     roots = np.sqrt(plain.diagonal())
@@ -176,7 +176,7 @@ def check_graphs_without_nodes_give_zeros(kernel, collection):
     assert not clone(kernel).fit(alone).transform(collection.pack()).any()
 
 
-def check_nothing_to_compare_gives_an_empty_matrix(kernel, collection):
+def check_no_graphs_give_an_empty_matrix(kernel, collection):
     whole, nothing, n = collection.pack(), collection.take([]).pack(), len(collection)
     for empty in (nothing, whole[:0], []):
         assert gram(kernel, empty).shape == (0, 0)
@@ -195,21 +195,21 @@ def check_transform_equals_fit_transform(kernel, collection):
     assert_close(clone(kernel).fit(graphs).transform(graphs), K)
 
 
-@only_if(lambda kernel: not kernel.learns_from_data)  # else another part teaches something else
+@only_if(lambda kernel: not kernel.learns_from_data)  # otherwise another part gives another kernel
 def check_transform_of_a_part_equals_the_block_of_the_whole(kernel, collection):
-    """Labels and trees that the fitted part does not have are among those of the rest."""
+    """New graphs have labels and trees that the fitted graphs do not have."""
     K = gram(kernel, collection.pack())
     n = len(collection)
     for fitted in (np.arange(n) % 2 == 0, np.arange(n) % 2 == 1, np.arange(n) < 3, np.arange(n) >= n - 1):
         old, new = np.flatnonzero(fitted), np.flatnonzero(~fitted)
-        # Packed apart: the two parts share no table of labels.
+        # Packed separately: the two parts share no table of labels.
         part = clone(kernel).fit(collection.take(old).pack()).transform(collection.take(new).pack())
         assert_close(part, K[np.ix_(new, old)], K.diagonal()[new], K.diagonal()[old])
         cut = clone(kernel).fit(collection.pack()[fitted]).transform(collection.pack()[~fitted])
         assert_close(cut, K[np.ix_(new, old)], K.diagonal()[new], K.diagonal()[old])
 
 
-def check_a_list_of_graphs_is_as_good_as_a_collection(kernel, collection):
+def check_list_of_graphs_equals_a_collection(kernel, collection):
     graphs = collection.pack()
     K = gram(kernel, graphs)
     for same in (list(graphs), tuple(graphs), (graph for graph in graphs), [graphs[:4], graphs[4:]]):
@@ -240,7 +240,7 @@ def has_many_tasks(kernel, collection):
 
 
 @only_if(lambda kernel: "n_jobs" in kernel.get_params())
-def check_the_number_of_workers_changes_no_bit(kernel, collection):
+def check_n_jobs_changes_no_bit(kernel, collection):
     graphs, results = collection.pack(), []
     for n_jobs in (1, 2):
         fitted = clone(kernel).set_params(n_jobs=n_jobs)
@@ -255,14 +255,14 @@ def check_the_number_of_workers_changes_no_bit(kernel, collection):
     np.testing.assert_array_equal(part2, part)
 
 
-def check_the_size_of_tasks_changes_nothing(kernel, collection):
+def check_task_size_does_not_change_the_result(kernel, collection):
     K = gram(kernel, collection.pack())
     with many_small_tasks() as ran:
         assert_close(gram(kernel, collection.pack()), K)
     assert max(ran, default=0) > 1 or not has_many_tasks(kernel, collection)
 
 
-# Values to try for the parameters that one pass can vary, and for some that it cannot.
+# Values of parameters that one pass can vary (GRIDS), and of some that need a loop (LOOPED).
 GRIDS = {
     "depth": [2, 0, 1],
     "n_steps": [2, 0],
@@ -276,7 +276,7 @@ LOOPED = {"most": [1, 3], "radius": [0, 1], "missing_labels": ["constant", "degr
 
 
 @only_if(lambda kernel: {*GRIDS, *LOOPED} & kernel.get_params(deep=False).keys())
-def check_a_grid_equals_single_computations(kernel, collection):
+def check_grid_equals_single_computations(kernel, collection):
     graphs, parameters = collection.pack(), kernel.get_params()
     lists = {name: values for name, values in GRIDS.items() if name in kernel._one_pass}
     assert lists.keys() == set(kernel._one_pass)
@@ -289,7 +289,7 @@ def check_a_grid_equals_single_computations(kernel, collection):
         for place, values in zip(np.ndindex(shape), product(*lists.values()), strict=True):
             single = clone(one).set_params(**dict(zip(lists, values, strict=True)))
             assert_close(grid[place], gram(single, graphs))
-        assert not vars(one).keys() - one.get_params().keys(), "a grid leaves no trace"
+        assert not vars(one).keys() - one.get_params().keys(), "gram_grid must not set attributes"
     assert gram_array(kernel, collection.take([]).pack(), **lists).shape == (*shape, 0, 0)
 
 
@@ -320,7 +320,7 @@ def check_transform_changes_nothing(kernel, collection):
     np.testing.assert_array_equal(fitted.transform(graphs), K)
 
 
-def check_the_result_belongs_to_the_caller(kernel, collection):
+def check_result_can_be_overwritten(kernel, collection):
     fitted = clone(kernel)
     K = fitted.fit_transform(collection.pack())
     expected = K.copy()
@@ -348,13 +348,13 @@ def check_graphs_are_not_modified(kernel, collection):
     assert graphs == untouched
 
 
-def check_transform_before_fit_is_an_error(kernel, collection):
+def check_transform_before_fit_raises(kernel, collection):
     for unfitted in (clone(kernel), clone(clone(kernel).fit(collection.pack()))):
         with pytest.raises(NotFittedError, match=type(kernel).__name__):
             unfitted.transform(collection.pack())
 
 
-def check_a_pickled_kernel_gives_the_same_result(kernel, collection):
+def check_pickled_kernel_gives_the_same_result(kernel, collection):
     graphs = collection.pack()
     fitted = clone(kernel).fit(graphs[:5])
     loaded = pickle.loads(pickle.dumps(fitted))
@@ -366,7 +366,7 @@ def check_a_pickled_kernel_gives_the_same_result(kernel, collection):
     )
 
 
-def check_a_clone_is_unfitted_and_equal(kernel, collection):
+def check_clone_is_unfitted_and_equal(kernel, collection):
     fitted = clone(kernel).fit(collection.pack())
     copy = clone(fitted)
     assert vars(copy).keys() == fitted.get_params(deep=False).keys()
@@ -383,15 +383,15 @@ def _model(kernel):
 
 
 def _two_classes(collection):
-    """Enough graphs of two classes for cross-validation; the classes are those with and without a triangle or cycle."""
+    """Return enough graphs of two classes for cross-validation: those with and without a cycle."""
     chosen = [*range(len(collection)), *range(len(collection))]
     y = np.array([len(collection.edges[i]) >= collection.n_nodes[i] for i in chosen])
     return collection.take(chosen).pack(), y
 
 
-@only_if(lambda kernel: not kernel.learns_from_data)  # else a fold teaches something else than the whole
-def check_cross_validation_takes_graphs(kernel, collection):
-    """In each fold the pipeline computes the very blocks that scikit-learn cuts out of the whole matrix."""
+@only_if(lambda kernel: not kernel.learns_from_data)  # otherwise a fold gives another kernel than the whole
+def check_cross_validation_accepts_graphs(kernel, collection):
+    """In each fold the pipeline computes the same blocks that scikit-learn slices from the whole matrix."""
     graphs, y = _two_classes(collection)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     expected = cross_val_score(SVC(kernel="precomputed"), gram(kernel, graphs), y, cv=folds)
@@ -399,7 +399,7 @@ def check_cross_validation_takes_graphs(kernel, collection):
         np.testing.assert_array_equal(cross_val_score(_model(kernel), X, y, cv=folds), expected)
 
 
-def check_grid_search_takes_graphs(kernel, collection):
+def check_grid_search_accepts_graphs(kernel, collection):
     graphs, y = _two_classes(collection)
     grid = {"kernel__normalize": [True, False], "svc__C": [0.1, 100.0]}
     searches = [GridSearchCV(_model(kernel), grid, cv=3).fit(X, y) for X in (graphs, list(graphs))]
@@ -409,7 +409,7 @@ def check_grid_search_takes_graphs(kernel, collection):
     np.testing.assert_array_equal(searches[0].predict(graphs), searches[1].predict(list(graphs)))
 
 
-ONCE = {"cross_validation_takes_graphs", "grid_search_takes_graphs"}
+ONCE = {"cross_validation_accepts_graphs", "grid_search_accepts_graphs"}
 APPLIES = {
     name.removeprefix("check_"): getattr(law, "applies", lambda kernel: True)
     for name, law in list(globals().items())

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("ci", derandomize=True)  # a run on the same commit gives the same result
+settings.register_profile("ci", derandomize=True)  # runs of the same commit give the same result
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
-# The data sets of the public collection that tests read; they are not part of the project.
+# Data sets of the TU collection that tests read; they are not part of the repository.
 DATA_SETS = ("BZR", "COX2", "Cuneiform", "DHFR", "ENZYMES", "MUTAG", "PROTEINS", "SYNTHETICnew")
 
 
 def find_data():
-    """The folder that TREEGRAM_DATA names, or ../shared/data beside the checkout, and the sets that it lacks."""
+    """Return the folder from TREEGRAM_DATA, or ../shared/data next to the checkout, and the names of missing data sets."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     given = os.environ.get("TREEGRAM_DATA") or (str(beside) if beside.is_dir() else None)
     folder = Path(given) if given else None
@@ -22,7 +22,7 @@ def find_data():
 
 
 def describe_data():
-    """One line: which data sets there are, and what is skipped without them."""
+    """Return one line that says which data sets are available, and what is skipped."""
     folder, missing = find_data()
     if not missing:
         return f"data sets: all that the tests read are in {folder}"
@@ -41,14 +41,14 @@ def pytest_sessionstart(session):
         reporter.write_line(describe_data())
 
 
-VARIANTS = 6  # of one parametrized test in the first tier, spread over all of them; "make test-all" runs the others
+VARIANTS = 6  # per parametrized test in the fast tier, evenly spaced; "make test-all" runs the rest
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
 def pytest_collection_modifyitems(items):
     groups = defaultdict(list)
     for item in items:
-        if "test_common.py" not in item.nodeid:  # which has a rule of its own: every kernel with every law
+        if "test_common.py" not in item.nodeid:  # has its own rule: every kernel with every law
             groups[item.nodeid.partition("[")[0]].append(item)
     for group in groups.values():
         kept = {round(i * (len(group) - 1) / (VARIANTS - 1)) for i in range(VARIANTS)}
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def data_dir():
-    """The folder with the real data sets."""
+    """Return the folder with the real data sets."""
     folder, missing = find_data()
     if missing:
         pytest.skip(describe_data())
@@ -68,7 +68,7 @@ def data_dir():
 
 @pytest.fixture
 def run(capsys):
-    """Run the command, with a line or with separate words; return its exit code and what it wrote to stdout and stderr."""
+    """Run the command with a line or separate arguments; return its exit code, stdout and stderr."""
     from treegram.cli import main
 
     def run_command(*words):

@@ -1,6 +1,6 @@
-"""The kernels of SPEC.md read aloud: nested tuples as trees, dictionaries, recursion, plain loops.
+"""The kernels of SPEC.md in the plainest form: nested tuples as trees, dictionaries, recursion, loops.
 
-The truth that the fast code is held against. It imports nothing from treegram, and reads a collection as the plain lists
+The oracle for the fast code. It imports nothing from treegram, and reads a collection as the plain lists
 that a user would give (see ``zoo.Collection``). All numbers are Python's own, so that a ``Fraction`` as ``lam``, and as the
 value of the node kernel, makes every sum exact.
 """
@@ -15,7 +15,7 @@ COUNTINGS = ("paper", "visits", "capped")
 
 
 def neighbors(collection, g):
-    """For each node the nodes that its edges lead to, each once, with the edge's label; no self loops."""
+    """Return the neighbors of each node, each once, with the label of the edge; no self loops."""
     adjacent = [{} for _ in range(collection.n_nodes[g])]
     for i, (a, b) in enumerate(collection.edges[g]):
         label = None if collection.edge_labels is None else collection.edge_labels[g][i]
@@ -38,7 +38,7 @@ def node_labels(collection, g, missing_labels="degree"):
 
 
 def distances(adjacent, root):
-    """Hop distance from the root of every node that can be reached."""
+    """Return the hop distance from the root to every reachable node."""
     distance = {root: 0}
     frontier = [root]
     while frontier:
@@ -72,7 +72,7 @@ def size(t):
 
 
 def spell(t, *, use_edge_labels=False):
-    """A tree in words, as ``ODDST.tree`` gives it."""
+    """Return a tree as text, as ``ODDST.tree`` gives it."""
     words = sorted(
         (f"{edge}:" if use_edge_labels else "") + spell(subtree, use_edge_labels=use_edge_labels)
         for edge, subtree in t[1]
@@ -86,7 +86,7 @@ def spell(t, *, use_edge_labels=False):
 def tree_counts(
     collection, g, depth, *, counting="paper", missing_labels="degree", use_edge_labels=False
 ) -> list[Counter]:
-    """F: for each node of graph g how often each tree is rooted at it."""
+    """Return F: how often each tree is rooted at each node of graph g."""
     adjacent = neighbors(collection, g)
     labels = node_labels(collection, g, missing_labels)
     edge_labels = adjacent if use_edge_labels else [dict.fromkeys(around) for around in adjacent]

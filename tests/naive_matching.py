@@ -1,7 +1,7 @@
-"""CSM, P2K and C'_ST read aloud: subsets, bijections, dictionaries and recursion; nothing from treegram.
+"""CSM, P2K and C'_ST in the plainest form: subsets, bijections, dictionaries and recursion; nothing from treegram.
 
-Collections are plain lists (``zoo.Collection``). What P2K draws is handed in, as functions, so that the same draws can be
-followed by hand.
+Collections are plain lists (``zoo.Collection``). Random draws of P2K are passed in as functions, so that the same draws can
+be reproduced.
 """
 
 import math
@@ -23,13 +23,13 @@ def csm(left, right, node_kernel, *, max_size, weights=None, use_labels=False, t
 
 
 def csm_by_size(left, right, node_kernel, **options):
-    """The sums over connected matchings of 1, 2, ... nodes."""
+    """Return the sums over connected matchings of 1, 2, ... nodes."""
     weighed = _weighed_subsets(left, right, node_kernel, **options)
     return [[[sum(value for _, value in same) for same in cell] for cell in row] for row in weighed]
 
 
 def csm_shares(left, right, node_kernel, *, max_size, weights=None, use_labels=False, threshold=0.0, **options):
-    """What each node adds to K(G, G'), if the nodes of a matching share it equally."""
+    """Return the contribution of each node to K(G, G'), if the nodes of a matching share it equally."""
     options |= {"max_size": max_size, "use_labels": use_labels, "threshold": threshold}
     weights = weights or [1] * max_size
 
@@ -158,7 +158,7 @@ def p2k_histograms(
     missing_labels="degree",
     use_labels=True,
 ):
-    """How many nodes of graph g have each (t, column, label bin, attribute bin).
+    """Count the nodes of graph g with each (t, column, label bin, attribute bin).
 
     ``columns[g][v]`` are the values of a node at iteration 0; ``draws(t)`` gives a function of label values, their offset, and
     the directions and offsets of the columns.
@@ -184,7 +184,7 @@ def p2k(histograms, histograms2):
 
 
 def collision_probability(distance, width):
-    """How often two values at this distance fall into the same bin (BASELINES section 5.2)."""
+    """Return how often two values at this distance fall into the same bin (BASELINES section 5.2)."""
     if distance == 0:
         return 1.0
     c, w = distance, width
@@ -192,7 +192,7 @@ def collision_probability(distance, width):
 
 
 def expected_p2k(collection, *, iterations, columns, spreads, label_width, attribute_width):
-    """The mean of K over all draws: each coincidence counts with its probability."""
+    """Return the mean of K over all draws: each collision counts with its probability."""
     alphabet = sorted({label for g in range(len(collection)) for label in naive.node_labels(collection, g)}, key=repr)
     adjacent = [naive.neighbors(collection, g) for g in range(len(collection))]
     F = [[[float(x == a) for a in alphabet] for x in naive.node_labels(collection, g)] for g in range(len(collection))]
@@ -219,7 +219,7 @@ def expected_p2k(collection, *, iterations, columns, spreads, label_width, attri
 
 
 def ordered_trees(collection, g, *, depth, tie_break, counting="paper", missing_labels="degree", use_edge_labels=False):
-    """How often each ordered tree (node, label, vector, ((edge label, child), ...)) occurs in graph g."""
+    """Count how often each ordered tree (node, label, vector, ((edge label, child), ...)) occurs in graph g."""
     adjacent = naive.neighbors(collection, g)
     labels = naive.node_labels(collection, g, missing_labels)
     edge_labels = adjacent if use_edge_labels else [dict.fromkeys(around) for around in adjacent]

@@ -1,6 +1,6 @@
-"""Sections 2 and 3 of BASELINES.md read aloud: all shortest paths as lists of nodes, and loops over pairs of them.
+"""Sections 2 and 3 of BASELINES.md in the plainest form: all shortest paths as lists of nodes, and loops over pairs of them.
 
-The truth that the fast code is held against. It imports nothing from treegram and reads a collection as plain lists (see
+The oracle for the fast code. It imports nothing from treegram and reads a collection as plain lists (see
 ``zoo.Collection``). Where edges have a direction, paths follow it. All numbers are Python's own.
 """
 

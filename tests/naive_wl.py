@@ -1,6 +1,6 @@
-"""Sections 6 to 8 of BASELINES.md read aloud: WL colors, spectral colors, NSPDK codes, patterns, and their kernels.
+"""Sections 6 to 8 of BASELINES.md in the plainest form: WL colors, spectral colors, NSPDK codes, patterns, and their kernels.
 
-The truth that the fast code is held against: nested tuples, dictionaries, plain loops. It imports nothing from treegram and
+The oracle for the fast code: nested tuples, dictionaries, plain loops. It imports nothing from treegram and
 reads a collection as plain lists (see ``zoo.Collection``). Where edges have a direction, D(a, b) is the number of hops
 from a to b.
 """

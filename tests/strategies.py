@@ -27,7 +27,7 @@ def attributes(n_nodes, scale, dimension):
 
 @st.composite
 def edge_lists(draw, n_nodes):
-    """Pairs of nodes; self loops and repetitions included, so that isolated nodes and components come by themselves."""
+    """Draw pairs of nodes, including self loops and repetitions; isolated nodes and components occur as well."""
     if n_nodes == 0:
         return []
     node = st.integers(0, n_nodes - 1)
@@ -35,7 +35,7 @@ def edge_lists(draw, n_nodes):
 
 
 def labels_of(draw, edges, *, directed):
-    """A label for each listed edge, the same wherever an edge is listed again."""
+    """Draw a label for each listed edge; repeated edges get the same label."""
     given = {}
     for a, b in edges:
         key = (a, b) if directed else (min(a, b), max(a, b))
@@ -48,7 +48,7 @@ def labels_of(draw, edges, *, directed):
 def collections(
     draw, *, min_graphs=0, max_graphs=4, directed=None, labeled=None, dimension=None, edge_labels=None, scale=None
 ):
-    """Collections of up to ``max_graphs`` graphs; whatever is not fixed is drawn. ``dimension=0``: no attributes."""
+    """Draw collections of up to ``max_graphs`` graphs; whatever is not fixed is drawn. ``dimension=0``: no attributes."""
     sizes = draw(st.lists(st.integers(0, MAX_NODES), min_size=min_graphs, max_size=max_graphs))
     directed = draw(st.booleans()) if directed is None else directed
     labeled = draw(st.booleans()) if labeled is None else labeled
@@ -69,21 +69,21 @@ def collections(
 
 @st.composite
 def with_node_order(draw, **options):
-    """A collection, and a permutation of the nodes of each of its graphs."""
+    """Draw a collection, and a permutation of the nodes of each of its graphs."""
     collection = draw(collections(**options))
     return collection, [draw(st.permutations(range(n))) for n in collection.n_nodes]
 
 
 @st.composite
 def with_graph_order(draw, **options):
-    """A collection, and a permutation of its graphs."""
+    """Draw a collection, and a permutation of its graphs."""
     collection = draw(collections(**options))
     return collection, draw(st.permutations(range(len(collection))))
 
 
 @st.composite
 def in_two_parts(draw, **options):
-    """A collection, and which of its graphs belong to the first part."""
+    """Draw a collection, and which of its graphs belong to the first part."""
     collection = draw(collections(**options))
     n = len(collection)
     return collection, draw(st.lists(st.booleans(), min_size=n, max_size=n))

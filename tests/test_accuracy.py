@@ -1,4 +1,4 @@
-"""Accuracy on real data near what the paper prints: a kernel that is wrong in a way that no law sees would lose it."""
+"""Tests of accuracy on real data against the paper, to find errors of a kernel that no law detects."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 
 def accuracy(K, y, C):
-    """Mean accuracy in percent of 10-fold cross-validation, repeated ten times: one repeat moves by two points."""
+    """Return the mean accuracy in percent of ten repeats of 10-fold cross-validation; single repeats vary by two points."""
     folds = [StratifiedKFold(10, shuffle=True, random_state=seed) for seed in range(10)]
     return 100 * np.mean([cross_val_score(SVC(kernel="precomputed", C=C), K, y, cv=cv).mean() for cv in folds])
 
@@ -25,7 +25,7 @@ def test_enzymes(data_dir, counting):
 
 
 def test_synthetic_new(data_dir):
-    """The paper prints 95.83 for ODDCL. Degrees stand for the labels, and "paper" is some points worse."""
+    """The paper prints 95.83 for ODDCL. Degrees replace the labels, and "paper" is some points worse."""
     graphs, y = load_tu(data_dir / "SYNTHETICnew")
     assert graphs.labels is None
     K = ODDCL(depth=1, lam=1.2, counting="visits").fit_transform(graphs)

@@ -1,4 +1,4 @@
-"""The shape of the package: which room imports which, what is public, and what loads when."""
+"""Tests of the package structure: imports between folders, public names, and lazy imports."""
 
 import ast
 import importlib
@@ -18,9 +18,9 @@ from treegram import kernels
 from treegram.kernels.base import GraphKernel
 
 PACKAGE = Path(treegram.__file__).parent
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__main__.py")  # which calls cli.main and no more
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__main__.py")  # which only calls cli.main
 
-# From the ground up. A room imports rooms of lower layers, never one of its own layer.
+# From low to high. A folder imports folders of lower layers, never another one of its own layer.
 LAYERS = [
     {"_core"},
     {"graphs"},
@@ -28,7 +28,7 @@ LAYERS = [
     {"pairsum"},
     {"kernels"},
     {"models"},
-    {"explanations", "study", "__init__"},  # the latter has the public names, which the command uses
+    {"explanations", "study", "__init__"},  # __init__ has the public names, which the command uses
     {"cli"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -62,23 +62,23 @@ def imported_room(name):
     return second if (PACKAGE / second).is_dir() else "__init__"
 
 
-def test_there_are_at_most_eight_layers_and_every_room_is_in_one():
+def test_at_most_eight_layers_contain_every_folder():
     assert len(LAYERS) <= 8
     assert {room_of(path) for path in FILES} == RANK.keys()
 
 
-def test_imports_lead_to_lower_layers():
+def test_imports_go_to_lower_layers():
     for path in FILES:
         for name in imported_modules(path):
             mine, other = room_of(path), imported_room(name)
             assert other == mine or RANK[other] < RANK[mine], f"{path.relative_to(PACKAGE)} imports {name}"
 
 
-def test_every_room_says_what_lives_there():
+def test_every_folder_describes_its_content():
     for room in (PACKAGE / name for name in RANK if (PACKAGE / name).is_dir()):
         text = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
         assert 2 <= len(re.findall(r"[.:](?:\s|$)", text)) <= 8, (
-            f"{room.name}/__init__.py: two or three sentences, please"
+            f"{room.name}/__init__.py: expected two or three sentences"
         )
 
 
@@ -103,15 +103,15 @@ def test_docstrings_begin_with_a_verb_or_a_noun_not_with_a_clause():
     assert not found
 
 
-# -------------------------------------------------------------------- what is public
+# -------------------------------------------------------------------- public names
 
 
 def sort_key(name):
-    """As ruff sorts ``__all__``: constants and acronyms, then classes, then functions."""
+    """Sort as ruff sorts ``__all__``: constants and acronyms, then classes, then functions."""
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
 
 
-def test_all_is_sorted_and_complete():
+def test_public_names_are_sorted_and_complete():
     for names in treegram._HOMES.values():
         assert list(names) == sorted(names, key=sort_key)
     assert len(set(treegram.__all__)) == len(treegram.__all__)
@@ -121,7 +121,7 @@ def test_all_is_sorted_and_complete():
         assert set(importlib.import_module(f"treegram.{subpackage}").__all__) == set(treegram._HOMES[subpackage])
 
 
-def test_every_public_name_is_there_and_is_told_to_type_checkers():
+def test_public_names_exist_and_are_imported_for_type_checkers():
     for name in treegram.__all__:
         assert getattr(treegram, name).__name__ == name
         assert name in dir(treegram)
@@ -134,7 +134,7 @@ def test_every_public_name_is_there_and_is_told_to_type_checkers():
     assert homes == treegram._HOMES.keys()
 
 
-def test_a_name_that_does_not_exist_is_an_attribute_error():
+def test_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match="'treegram' has no attribute 'ODDTS'"):
         treegram.ODDTS  # noqa: B018
 
@@ -152,7 +152,7 @@ def test_every_kernel_of_the_package_is_public():
     assert {kernel.__name__ for kernel in found if not kernel.__name__.startswith("_")} <= set(treegram.__all__)
 
 
-def test_the_version_is_that_of_the_installed_package():
+def test_version_matches_the_installed_package():
     assert treegram.__version__ == importlib.metadata.version("treegram")
 
 
@@ -172,7 +172,7 @@ def test_every_public_object_has_a_docstring():
 
 
 def test_docstrings_list_the_parameters():
-    """In their order, except for keyword-only ones: a class lists its own after those of its bases."""
+    """In order, except for keyword-only ones: a class lists its own after those of its bases."""
     for name, value in public_objects():
         if inspect.isfunction(value) or (inspect.isclass(value) and issubclass(value, BaseEstimator)):
             known = inspect.signature(value).parameters
@@ -188,7 +188,7 @@ def test_docstrings_list_the_parameters():
 
 
 def described_parameters(value):
-    """For each parameter in a docstring its type and what it is said to be."""
+    """Return the type and the description of each parameter in a docstring."""
     section = re.search(
         r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", inspect.getdoc(value), re.MULTILINE | re.DOTALL
     )
@@ -197,14 +197,14 @@ def described_parameters(value):
 
 
 @pytest.mark.parametrize("parameter", ["depth", "lam", "gamma", "counting"])
-def test_a_parameter_means_the_same_in_every_kernel(parameter):
+def test_parameter_has_the_same_description_in_every_kernel(parameter):
     described = [described_parameters(getattr(treegram, name)) for name in kernels.__all__]
-    told = [parameters[parameter] for parameters in described if parameter in parameters]
-    assert len(told) > 3
-    assert len(set(told)) == 1
+    descriptions = [parameters[parameter] for parameters in described if parameter in parameters]
+    assert len(descriptions) > 3
+    assert len(set(descriptions)) == 1
 
 
-# -------------------------------------------------------------------- what loads when
+# -------------------------------------------------------------------- lazy imports
 
 # Not pandas and pyarrow: scikit-learn imports them where they are installed.
 OPTIONAL = [

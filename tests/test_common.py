@@ -1,4 +1,4 @@
-"""Every estimator x every law. Estimators and laws are found by discovery: a new one is tested without a line here."""
+"""Tests of every estimator with every law. Both are discovered, so that new ones are tested without a change here."""
 
 import inspect
 from itertools import islice
@@ -23,7 +23,7 @@ ESTIMATORS = [
 ]
 KERNELS = [found for found in ESTIMATORS if issubclass(found, GraphKernel)]
 
-# Settings to try beyond the default ones, by the name of the estimator; on fewer collections, for the sake of time.
+# Parameters to test besides the defaults, by name of the estimator; on fewer collections, to save time.
 ODD_VARIANTS = [
     {"depth": 0},
     {"depth": 2, "counting": "visits", "lam": 1.2},
@@ -89,7 +89,7 @@ BROKEN_ON_PURPOSE = {
 
 
 def variants(estimator):
-    """The estimator with its default parameters, not normalized if it normalizes by default, and as the table says."""
+    """Return the estimator with default parameters, without normalization if it has any, and with those of VARIANTS."""
     plain = [{"normalize": False}] if "normalize" in estimator().get_params() else []
     return [estimator(**options) for options in [{}, *plain, *VARIANTS.get(estimator.__name__, [])]]
 
@@ -130,7 +130,7 @@ def test_discovery_finds_the_kernels():
 
 # -------------------------------------------------------------------- scikit-learn's own checks
 
-# These do not care what X is.
+# These do not depend on what X is.
 APPLICABLE = [
     "check_do_not_raise_errors_in_init_or_set_params",
     "check_estimator_cloneable",
@@ -145,39 +145,39 @@ APPLICABLE = [
     "check_transformers_unfitted",
     "check_valid_tag_types",
 ]
-# These fit on tables of numbers. What they mean for graphs, if anything, and the law that says it.
+# These fit on tables of numbers: why they do not apply to graphs, or which law replaces them.
 INAPPLICABLE = {
     "check_param_validation": "parameters are checked by treegram._core.params; see test_every_parameter_is_checked",
-    "check_array_api_input": "graphs are no arrays",
-    "check_complex_data": "graphs are no arrays; complex attributes are refused when a collection is made",
+    "check_array_api_input": "graphs are not arrays",
+    "check_complex_data": "graphs are not arrays; complex attributes raise when a collection is made",
     "check_dict_unchanged": "law: transform_changes_nothing",
     "check_dont_overwrite_parameters": "law: fit_returns_self_and_keeps_the_parameters",
-    "check_dtype_object": "graphs are no arrays",
-    "check_estimator_sparse_array": "graphs are no arrays",
-    "check_estimator_sparse_matrix": "graphs are no arrays",
-    "check_estimator_sparse_tag": "graphs are no arrays",
-    "check_estimators_dtypes": "graphs are no arrays",
-    "check_estimators_empty_data_messages": "an empty collection is legal; law: nothing_to_compare_gives_an_empty_matrix",
+    "check_dtype_object": "graphs are not arrays",
+    "check_estimator_sparse_array": "graphs are not arrays",
+    "check_estimator_sparse_matrix": "graphs are not arrays",
+    "check_estimator_sparse_tag": "graphs are not arrays",
+    "check_estimators_dtypes": "graphs are not arrays",
+    "check_estimators_empty_data_messages": "an empty collection is legal; law: no_graphs_give_an_empty_matrix",
     "check_estimators_fit_returns_self": "law: fit_returns_self_and_keeps_the_parameters",
-    "check_estimators_nan_inf": "refused when a collection is made, not by estimators",
+    "check_estimators_nan_inf": "collections raise, not estimators",
     "check_estimators_overwrite_params": "law: fit_returns_self_and_keeps_the_parameters",
-    "check_estimators_pickle": "law: a_pickled_kernel_gives_the_same_result",
-    "check_f_contiguous_array_estimator": "graphs are no arrays",
+    "check_estimators_pickle": "law: pickled_kernel_gives_the_same_result",
+    "check_f_contiguous_array_estimator": "graphs are not arrays",
     "check_fit1d": "graphs have no columns",
     "check_fit2d_1feature": "graphs have no columns",
     "check_fit2d_1sample": "law: transform_of_a_part_equals_the_block_of_the_whole fits on one graph",
     "check_fit2d_predict1d": "graphs have no columns",
-    "check_fit_check_is_fitted": "law: transform_before_fit_is_an_error",
+    "check_fit_check_is_fitted": "law: transform_before_fit_raises",
     "check_fit_idempotent": "law: fit_can_be_called_again",
     "check_fit_score_takes_y": "law: targets_are_ignored",
-    "check_methods_sample_order_invariance": "law: graph_order_moves_rows_and_columns_alike",
+    "check_methods_sample_order_invariance": "law: graph_order_permutes_rows_and_columns",
     "check_methods_subset_invariance": "law: transform_of_a_part_equals_the_block_of_the_whole",
-    "check_n_features_in": "graphs have no columns; n_attributes_in_ stands for them",
-    "check_n_features_in_after_fitting": "graphs have no columns; n_attributes_in_ stands for them",
-    "check_pipeline_consistency": "law: cross_validation_takes_graphs",
-    "check_positive_only_tag_during_fit": "graphs are no arrays",
+    "check_n_features_in": "graphs have no columns; n_attributes_in_ replaces them",
+    "check_n_features_in_after_fitting": "graphs have no columns; n_attributes_in_ replaces them",
+    "check_pipeline_consistency": "law: cross_validation_accepts_graphs",
+    "check_positive_only_tag_during_fit": "graphs are not arrays",
     "check_readonly_memmap_input": "all arrays of a collection are read-only; law: graphs_are_not_modified",
-    "check_transformer_data_not_an_array": "law: a_list_of_graphs_is_as_good_as_a_collection",
+    "check_transformer_data_not_an_array": "law: list_of_graphs_equals_a_collection",
     "check_transformer_general": "law: transform_equals_fit_transform",
     "check_transformer_n_iter": "no kernel iterates",
     "check_transformer_preserve_dtypes": "a Gram matrix is float64",
@@ -210,7 +210,7 @@ class NotAValue:
 
 def test_every_other_scikit_learn_check_is_accounted_for():
     class TabularTransformer(TransformerMixin, BaseEstimator):
-        """What scikit-learn takes for a transformer of tables: it gets all checks."""
+        """A transformer of tables as scikit-learn expects it, so that it gets all checks."""
 
         def fit(self, X, y=None):
             return self
@@ -223,7 +223,7 @@ def test_every_other_scikit_learn_check_is_accounted_for():
     assert names, "scikit-learn gave no checks"
     unknown = names - set(APPLICABLE) - INAPPLICABLE.keys()
     if unknown and tuple(map(int, sklearn.__version__.split(".")[:2])) > (1, 9):
-        pytest.skip(f"scikit-learn {sklearn.__version__} has checks that nobody has looked at yet: {sorted(unknown)}")
+        pytest.skip(f"scikit-learn {sklearn.__version__} has unclassified checks: {sorted(unknown)}")
     assert not unknown
     assert not set(APPLICABLE) & INAPPLICABLE.keys()
     named = {reason.split("law: ")[1].split()[0] for reason in INAPPLICABLE.values() if "law: " in reason}

@@ -1,4 +1,4 @@
-"""Check that the documentation is complete, that its links lead somewhere, and that its code and commands run.
+"""Check that the documentation is complete, that its links work, and that its code and commands run.
 
 Data sets named on a page are replaced by small ones of the same name, so that every block runs on any machine. The block on PyTorch
 Geometric runs if torch_geometric is installed (CONTRIBUTING.md says how). The examples of the gallery run when the documentation is built.
@@ -35,7 +35,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*/*.py"))
 DATA_SETS = ["BZR", "COX2", "DHFR", "ENZYMES", "MUTAG", "PROTEINS", "SYNTHETICnew", "mine", "new", "solubility"]
 COMMAND_LINES = {"text", ""}
 LANGUAGES = {"python", "toml", *COMMAND_LINES}
-# Commands that are parsed but not run here: they take long, and have tests of their own.
+# Commands that are parsed but not run here: they take long, and have their own tests.
 NOT_RUN = {"demo", "evaluate", "report", "reproduce", "precompile", "--help"}
 RUN_IF_INSTALLED = {"torch_geometric"}
 # Running a page takes seconds to a minute: make test runs these two, make test-all runs all.
@@ -158,7 +158,7 @@ def molecule():
 
 
 @pytest.mark.parametrize("page", PAGES_TO_RUN)
-def test_python_and_short_commands_run_in_their_order(page, data_sets, molecule, capsys):
+def test_python_and_short_commands_run_in_order(page, data_sets, molecule, capsys):
     names = {"my_graphs": [molecule, molecule]}
     with warnings.catch_warnings():
         if "torch_geometric" in page.read_text(encoding="utf-8"):
@@ -181,7 +181,7 @@ def run_commands(page, block, first, capsys):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
-def test_every_command_is_understood(page, monkeypatch, capsys):
+def test_every_command_can_be_parsed(page, monkeypatch, capsys):
     found = [command for language, *block in blocks(page) if language in COMMAND_LINES for command in commands(*block)]
     for line, words in found:
         assert words[0] in COMMANDS, f"{page.name}:{line}"
@@ -200,10 +200,10 @@ def test_mistakes_on_a_page_are_found(tmp_path, monkeypatch, capsys):
     page = tmp_path / "page.md"
     page.write_text("```text\ntreegram gram ENZYMES --dept 3 -o K.npz\n```\n")
     with pytest.raises(AssertionError, match=r"page.md:2: .*unknown option --dept"):
-        test_every_command_is_understood(page, monkeypatch, capsys)
+        test_every_command_can_be_parsed(page, monkeypatch, capsys)
     page.write_text("```bash\nls\n```\n")
     with pytest.raises(AssertionError, match="blocks in bash"):
-        test_every_command_is_understood(page, monkeypatch, capsys)
+        test_every_command_can_be_parsed(page, monkeypatch, capsys)
 
 
 # -------------------------------------------------------------------- links
@@ -221,7 +221,7 @@ def source(page, link):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
-def test_links_to_files_lead_to_files(page):
+def test_links_to_files_exist(page):
     text = page.read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)
     links += re.findall(r'href="([^"#:]+)"', text)
@@ -264,16 +264,16 @@ def test_links_to_the_web_are_well_formed(page):
         assert re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.netloc), link
 
 
-# -------------------------------------------------------------------- what is complete
+# -------------------------------------------------------------------- completeness
 
 
-def test_the_reference_lists_every_public_name_once():
+def test_reference_lists_every_public_name_once():
     page = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["reference_page"]()
     listed = re.findall(r"^   (\w+)$", page, re.MULTILINE)
     assert sorted(listed) == sorted(tg.__all__)
 
 
-def test_the_page_of_commands_has_every_option(capsys):
+def test_commands_page_has_every_option(capsys):
     page = runpy.run_path(str(ROOT / "docs" / "make_commands.py"))["commands_page"]()
     sections = re.split(r"^treegram (\w+)\n-+$", page, flags=re.MULTILINE)
     assert sections[1::2] == list(COMMANDS)
@@ -290,7 +290,7 @@ def test_every_page_is_in_the_menu():
     assert sorted(listed) == sorted([*pages, "reference", "commands"])
 
 
-def test_the_readme_is_short_and_quotes_the_results():
+def test_readme_is_short_and_quotes_the_results():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(readme.splitlines()) <= 130
     results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
@@ -303,7 +303,7 @@ def test_the_readme_is_short_and_quotes_the_results():
     assert f"mean rank of {rank[1]}" in readme
 
 
-def test_the_gallery_has_examples_of_all_kinds():
+def test_gallery_examples_have_a_title_a_plot_and_no_download():
     assert len(EXAMPLES) >= 18
     for example in EXAMPLES:
         text = example.read_text(encoding="utf-8")

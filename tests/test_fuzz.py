@@ -1,4 +1,4 @@
-"""The fuzzer itself, and some seconds of it: every mutant is refused or passes its check."""
+"""Tests of the fuzzer, and a short run: every mutant is rejected or passes its check."""
 
 import json
 import random
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-SEEDS = json.loads((BENCHMARKS / "fuzz_seeds.json").read_text())  # of past findings, by kind
+SEEDS = json.loads((BENCHMARKS / "fuzz_seeds.json").read_text())  # past findings, by kind
 QUICK = (
     "folders",
     "zips",
@@ -39,17 +39,17 @@ def fuzz():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", [*QUICK, *SEEDS])
-def test_no_mutant_is_a_bad_outcome(fuzz, tmp_path, kind):
+def test_mutants_are_accepted_or_raise_properly(fuzz, tmp_path, kind):
     pytest.importorskip(NEEDS.get(kind, "numpy"))
     fuzz._quieten_rdkit()
     make, _ = fuzz.KINDS[kind]
     make(tmp_path)
     found = [fuzz.try_one(kind, tmp_path, seed) for seed in (*range(60), *map(int, SEEDS.get(kind, ())))]
     assert [outcome for outcome in found if outcome.startswith("BAD")] == []
-    assert {"accepted", "refused"} <= set(found)  # mutants are neither all broken nor all as good as before
+    assert {"accepted", "refused"} <= set(found)  # mutants are neither all broken nor all valid
 
 
-def test_every_reader_is_tried(fuzz):
+def test_every_reader_is_fuzzed(fuzz):
     from treegram import Graphs
 
     # Models take long to build; tests/models/test_model_files.py has mutants of some.
@@ -58,7 +58,7 @@ def test_every_reader_is_tried(fuzz):
     assert readers - {"pdb", "rdkit"} <= set(fuzz.KINDS)  # these are "proteins" and "smiles"
 
 
-def test_numbers_are_compared_with_what_stands_there(fuzz, tmp_path, monkeypatch):
+def test_numbers_are_compared_with_the_text(fuzz, tmp_path, monkeypatch):
     from treegram.datasets.tu import Table
 
     read = Table.read
@@ -67,7 +67,7 @@ def test_numbers_are_compared_with_what_stands_there(fuzz, tmp_path, monkeypatch
     assert "BAD: wrong numbers" in found
 
 
-def test_readers_that_differ_are_a_bad_outcome(fuzz, tmp_path, monkeypatch):
+def test_different_readers_are_reported(fuzz, tmp_path, monkeypatch):
     import treegram
 
     monkeypatch.setattr(treegram, "load_tu", lambda folder: (fuzz.some_graphs(), None))
@@ -76,7 +76,7 @@ def test_readers_that_differ_are_a_bad_outcome(fuzz, tmp_path, monkeypatch):
     assert "BAD: the readers differ" in found
 
 
-def test_an_error_of_another_kind_is_a_bad_outcome(fuzz, tmp_path, monkeypatch):
+def test_unexpected_errors_are_reported(fuzz, tmp_path, monkeypatch):
     def fail(*_):
         raise KeyError("graph")
 

@@ -1,4 +1,4 @@
-"""Values from outside: a literal transcription of the paper's algorithms, and worked examples of a second author."""
+"""Golden values: an independent transcription of the paper's algorithms, and worked examples by a second author."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def kernel_of(case):
     return ODDCL(case["h"], gamma=case["gamma"], **shared)
 
 
-def test_the_file_covers_both_kernels_and_all_countings():
+def test_file_covers_both_kernels_and_all_countings():
     assert {(case["kernel"], case["counting"], case["h"]) for case in FILE["cases"]} == {
         (kernel, counting, h)
         for kernel in ("ODD_ST", "ODDCL_ST")
@@ -38,21 +38,21 @@ def test_the_file_covers_both_kernels_and_all_countings():
 
 
 @pytest.mark.parametrize("case", FILE["cases"], ids=name)
-def test_gram_matrix_equals_the_literal_algorithms(case):
+def test_gram_matrix_matches_the_transcribed_algorithms(case):
     kernel = kernel_of(case)
     np.testing.assert_allclose(kernel.fit_transform(GRAPHS), case["gram"], rtol=1e-9, atol=0)
     np.testing.assert_allclose(kernel.transform(GRAPHS), case["gram"], rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("case", [c for c in FILE["cases"] if c["kernel"] == "ODD_ST"], ids=name)
-def test_oddcl_with_gamma_0_equals_the_literal_odd_st(case):
+def test_oddcl_with_gamma_0_matches_the_transcribed_odd_st(case):
     kernel = ODDCL(case["h"], gamma=0.0, counting=case["counting"], lam=case["lam"], normalize=False)
     np.testing.assert_allclose(kernel.fit_transform(GRAPHS), case["gram"], rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("counting", ["paper", "visits", "capped"])
 @pytest.mark.parametrize("kernel", ["ODD_ST", "ODDCL_ST"])
-def test_one_grid_equals_all_cases(kernel, counting):
+def test_grid_matches_all_cases(kernel, counting):
     cases = [case for case in FILE["cases"] if (case["kernel"], case["counting"]) == (kernel, counting)]
     depths, lams = (sorted({case[key] for case in cases}) for key in ("h", "lam"))
     grid = gram_array(kernel_of(cases[0]), GRAPHS, depth=depths, lam=lams)
@@ -83,7 +83,7 @@ VALUES = {  # ODD_ST with lambda = 1, in the order of PAIRS
 @pytest.mark.parametrize("make", [ODDST, ODDCL], ids=lambda make: make.__name__)
 @pytest.mark.parametrize(("counting", "depth"), VALUES)
 def test_worked_examples(make, counting, depth):
-    # Equal labels have equal vectors here, so that the vectors change nothing.
+    # Equal labels have equal vectors here, so the vectors have no effect.
     K = make(depth, counting=counting, normalize=False).fit_transform(EXAMPLES)
     assert [K[pair] for pair in PAIRS] == VALUES[counting, depth]
 
@@ -96,8 +96,8 @@ def test_worked_examples_as_polynomials_in_lam():
     assert K[P3, P3] == pytest.approx(25 * lam + 4 * lam**2 + lam**3, rel=1e-14)
 
 
-def test_the_decomposition_of_the_papers_figure_1():
-    """From s the visit reaches b and e, then d by two ways: unrolled to full depth, a tree of five nodes."""
+def test_decomposition_of_figure_1_of_the_paper():
+    """From s the visit reaches b and e, then d along two paths: unrolled to full depth, a tree of five nodes."""
     figure = Graphs.from_edges([FILE["graphs"][0]["edges"]], labels=[FILE["graphs"][0]["nodes"]])
     kernel = ODDST(2, counting="visits").fit(figure)
     assert "s(b(d),e(d))" in feature_names(kernel)

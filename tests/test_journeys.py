@@ -1,4 +1,4 @@
-"""The three journeys of the gallery: short enough, and they end with what they promise."""
+"""Tests of the three journeys of the gallery: their length and their results."""
 
 import re
 import runpy
@@ -17,7 +17,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_a_journey_takes_few_lines(name):
+def test_journey_takes_few_lines(name):
     text = (FOLDER / name).read_text(encoding="utf-8")
     (cell,) = re.findall(r"# The whole journey\n.*?\n\n(.*?)\n# %%", text, re.DOTALL)
     lines = [line for line in cell.splitlines() if line.strip()]
@@ -26,7 +26,7 @@ def test_a_journey_takes_few_lines(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LIMITS)
-def test_a_journey_ends_with_its_result(name, monkeypatch):
+def test_journey_gives_its_result(name, monkeypatch):
     pytest.importorskip("rdkit")
     pytest.importorskip("gemmi")
     matplotlib.use("Agg")

@@ -15,13 +15,13 @@ MODULES = {"scikit-learn": "sklearn", "torch-geometric": "torch_geometric"}  # p
 
 
 def names(requirements):
-    """The module of each requirement."""
+    """Return the module of each requirement."""
     packages = (re.match(r"[\w-]+", requirement).group() for requirement in requirements)
     return {MODULES.get(package, package) for package in packages}
 
 
 def imported_packages():
-    """Top-level names of all that the package imports, and is neither Python's nor its own."""
+    """Yield the top-level names of all imports of the package."""
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
@@ -31,7 +31,7 @@ def imported_packages():
             yield from (module.partition(".")[0] for module in modules)
 
 
-def test_what_is_imported_is_declared_and_the_other_way_round():
+def test_imports_and_declared_dependencies_match():
     needed = set(imported_packages()) - sys.stdlib_module_names - {"treegram"}
     # Installed by numba, jinja2 and pooch; IPython is imported in notebooks only, which run in it.
     needed -= {"llvmlite", "markupsafe", "requests", "IPython"}
@@ -39,7 +39,7 @@ def test_what_is_imported_is_declared_and_the_other_way_round():
     assert names(PROJECT["dependencies"]) <= needed
 
 
-def test_all_is_every_extra_that_installs_everywhere():
+def test_extra_all_has_every_extra_that_installs_everywhere():
     (everything,) = PROJECT["optional-dependencies"]["all"]
     assert set(everything.removeprefix("treegram[").removesuffix("]").split(",")) == set(EXTRAS) - {
         "pyg",
@@ -47,14 +47,14 @@ def test_all_is_every_extra_that_installs_everywhere():
     }  # torch
 
 
-def test_lowest_versions_are_those_of_every_dependency(capsys):
+def test_lowest_versions_cover_every_dependency(capsys):
     runpy.run_path(str(ROOT / ".ci" / "lowest.py"))
     lines = capsys.readouterr().out.splitlines()
     assert names(lines) == names(PROJECT["dependencies"] + OPTIONAL)
     assert all(re.fullmatch(r"[\w-]+==[\d.]+", line) for line in lines)
 
 
-def test_every_python_that_is_claimed_is_tested():
+def test_every_declared_python_is_tested():
     claimed = {line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line}
     tested = set(runpy.run_path(str(ROOT / ".ci" / "test_versions.py"))["PYTHONS"])
     assert claimed <= tested

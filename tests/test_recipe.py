@@ -22,26 +22,26 @@ RECIPE = (ROOT / "CONTRIBUTING.md").read_text().split("## A new kernel\n")[1].sp
 def kernel():
     (block,) = re.findall(r"^```python\n(.*?)^```$", RECIPE, re.MULTILINE | re.DOTALL)
     names = {"__name__": "recipe"}
-    sys.modules["recipe"] = types.ModuleType("recipe")  # dataclasses look a class's module up
+    sys.modules["recipe"] = types.ModuleType("recipe")  # dataclasses look up the module of a class
     exec(compile(block, "CONTRIBUTING.md", "exec"), names)
     return names["Degrees"]()
 
 
-# Pickle needs a module to import the class from, and the example has nothing to share out among workers.
+# Pickle needs a module to import the class from, and the example has nothing to run in parallel.
 NOT_FOR_THE_EXAMPLE = {
-    "a_pickled_kernel_gives_the_same_result",
-    "the_number_of_workers_changes_no_bit",
-    "the_size_of_tasks_changes_nothing",
+    "pickled_kernel_gives_the_same_result",
+    "n_jobs_changes_no_bit",
+    "task_size_does_not_change_the_result",
 }
 
 
 @pytest.mark.parametrize("law", sorted(LAWS.keys() - NOT_FOR_THE_EXAMPLE))
-def test_the_example_obeys_the_laws(kernel, law):
+def test_example_obeys_the_laws(kernel, law):
     assert APPLIES[law](kernel)
     LAWS[law](kernel, LAWS_HOLD_ON["mixed"])
 
 
-def test_the_example_counts_degrees(kernel):
+def test_example_counts_degrees(kernel):
     for name, collection in LAWS_HOLD_ON.items():
         graphs = collection.pack()
         counts = [np.bincount(np.minimum(graph.degrees, 4), minlength=5) for graph in graphs]
@@ -49,7 +49,7 @@ def test_the_example_counts_degrees(kernel):
         np.testing.assert_array_equal(K, np.array(counts) @ np.array(counts).T, err_msg=name)
 
 
-def test_everything_else_follows_from_the_declaration(kernel):
+def test_example_works_in_models_and_feature_maps(kernel):
     assert {"most", "normalize", "n_jobs"} <= allowed_values(type(kernel)).keys()
     graphs, y = load_digits_graphs()
     model = GraphSVC(kernel, C=1, cv=2).fit(graphs[:40], y[:40] > 4)
@@ -57,11 +57,11 @@ def test_everything_else_follows_from_the_declaration(kernel):
     assert FeatureMap(kernel).fit(graphs[:40]).transform(graphs[:3]).shape[0] == 3
 
 
-def test_the_files_of_a_kernel_are_those_that_the_recipe_lists():
+def test_recipe_lists_all_files_that_name_a_kernel():
     listed = set(re.findall(r"^\| `([^`]+)` \|", RECIPE, re.MULTILINE))
     assert len(listed) <= 6
     assert all(re.search("graphlets", (ROOT / path).read_text(), re.IGNORECASE) for path in listed)
-    # Rooms that read the declaration do not name kernels.
+    # Folders that read the declaration must not name kernels.
     readers = [path for room in ("cli", "study", "models") for path in (ROOT / "src/treegram" / room).rglob("*.py")]
     readers.remove(ROOT / "src/treegram/models/auto.py")  # what kernel="auto" tries is a choice among kernels
     assert not [path for path in readers if "graphlets" in path.read_text().lower()]

@@ -36,7 +36,7 @@ class Collection:
         )
 
     def take(self, chosen: Sequence[int]) -> "Collection":
-        """The chosen graphs, in the order given."""
+        """Return the chosen graphs, in the given order."""
 
         def pick(lists):
             return None if lists is None else [lists[i] for i in chosen]
@@ -51,7 +51,7 @@ class Collection:
         )
 
     def renumbered(self, places: Sequence[Sequence[int]]) -> "Collection":
-        """The same graphs with other node numbers: node v of graph g becomes node places[g][v]."""
+        """Return the same graphs with other node numbers: node v of graph g becomes node places[g][v]."""
 
         def move(lists):
             return None if lists is None else [_moved(values, p) for values, p in zip(lists, places, strict=True)]
@@ -71,7 +71,7 @@ def _moved(values, places):
 
 
 def collect(*graphs: dict[str, Any], directed: bool = False) -> Collection:
-    """A collection of graphs given one by one; what the first has, all must have."""
+    """Collect graphs; all must have the fields of the first."""
 
     def column(name):
         return [g[name] for g in graphs] if graphs and name in graphs[0] else None
@@ -125,7 +125,7 @@ TRIANGLE = {
     "attributes": [[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]],
     "edge_labels": [1, 1, 1],
 }
-COMPONENTS = {  # a triangle, an edge, a lonely node, and a square, numbered across each other
+COMPONENTS = {  # a triangle, an edge, an isolated node, and a square, with interleaved node numbers
     "n_nodes": 10,
     "edges": [(0, 2), (2, 4), (4, 0), (1, 3), (6, 7), (7, 8), (8, 9), (9, 6)],
     "labels": ["C", "O", "C", "C", "C", "N", "C", "C", "C", "O"],

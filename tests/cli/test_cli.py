@@ -1,4 +1,4 @@
-"""The command: what it writes, what it says, and how it ends."""
+"""Tests of the command line: output files, messages and exit codes."""
 
 import errno
 import json
@@ -40,7 +40,7 @@ def graphs():
 
 @pytest.fixture
 def folder(graphs, tmp_path, monkeypatch):
-    """The working folder, with a data set TINY in it and nothing to download."""
+    """Change to a working folder with a data set TINY, and allow no download."""
     save_tu(graphs, tmp_path / "TINY")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TREEGRAM_DATA", raising=False)
@@ -74,7 +74,7 @@ def test_gram_npz_holds_matrix_order_targets_and_meta(run, folder, graphs):
     assert meta["created"].endswith("+00:00")
 
 
-def test_gram_without_targets_has_no_y(run, folder, graphs):
+def test_gram_without_targets_omits_y(run, folder, graphs):
     Path("TINY/TINY_graph_labels.txt").unlink()
     assert run("gram", "TINY", "-o", "K.npz")[0] == 0
     with np.load("K.npz") as saved:
@@ -82,7 +82,7 @@ def test_gram_without_targets_has_no_y(run, folder, graphs):
 
 
 @pytest.mark.parametrize("kernel", [ODDCL, ODDST])
-def test_gram_grid_is_the_kernels_own(run, folder, graphs, kernel):
+def test_gram_grid_equals_gram_grid_of_the_kernel(run, folder, graphs, kernel):
     name = kernel.__name__.lower()
     code, _, err = run("gram", "TINY", "--kernel", name, "--depth", "0,2", "--lam", "0.5,1,1.2", "-o", "K.npz")
     assert (code, err) == (0, "")
@@ -95,7 +95,7 @@ def test_gram_grid_is_the_kernels_own(run, folder, graphs, kernel):
     assert not {"depth", "lam"} & set(meta["parameters"])
 
 
-def test_gram_grid_of_one_list_takes_the_other_value_from_its_option(run, folder, graphs):
+def test_gram_grid_over_one_parameter_takes_the_other_from_its_option(run, folder, graphs):
     assert run("gram", "TINY", "--depth", 1, "--lam", "0.5,2", "-o", "K.npz")[0] == 0
     with np.load("K.npz") as saved:
         np.testing.assert_array_equal(saved["K"], gram_array(ODDCL(depth=1), graphs, lam=[0.5, 2]))
@@ -116,13 +116,13 @@ def test_gram_grid_of_one_list_takes_the_other_value_from_its_option(run, folder
         (["--jobs", "2"], "n_jobs", 2),
     ],
 )
-def test_gram_options_are_the_kernels_parameters(run, folder, words, parameter, value):
+def test_gram_options_set_kernel_parameters(run, folder, words, parameter, value):
     assert run("gram", "TINY", *words, "-o", "K.npz")[0] == 0
     with np.load("K.npz") as saved:
         assert json.loads(str(saved["meta"]))["parameters"] == {**ODDCL(n_jobs=-1).get_params(), parameter: value}
 
 
-def test_gram_finds_data_in_the_given_folder(run, folder, monkeypatch, tmp_path_factory):
+def test_gram_finds_data_in_the_data_folder(run, folder, monkeypatch, tmp_path_factory):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     assert run("gram", "TINY", "--data-dir", folder, "--no-download", "-o", "K.npz")[0] == 0
 
@@ -130,14 +130,17 @@ def test_gram_finds_data_in_the_given_folder(run, folder, monkeypatch, tmp_path_
 # -------------------------------------------------------------------- kernels and their options
 
 
-def test_names_that_help_lists_without_imports_are_those_of_the_package():
+def test_kernel_names_in_help_match_the_package():
     from treegram import MoleculeGraphs
     from treegram._core.params import allowed_values
     from treegram.graphs.molecule_files import SUFFIXES
 
     public = {getattr(treegram.kernels, name) for name in treegram.kernels.__all__}
     kernels = {thing for thing in public if isinstance(thing, type) and issubclass(thing, GraphKernel)}
-    assert {*KERNELS.values(), treegram.KernelSum} == kernels  # no words on a command line can express a sum
+    assert {
+        *KERNELS.values(),
+        treegram.KernelSum,
+    } == kernels  # a sum of kernels cannot be written as command-line options
     assert tuple(sorted(KERNELS)) == NAMES
     assert tuple(SUFFIXES) == MOLECULE_FILES
     for parameter, names in (("labels", ATOM_LABELS), ("attributes", ATOM_ATTRIBUTES)):
@@ -146,7 +149,7 @@ def test_names_that_help_lists_without_imports_are_those_of_the_package():
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_help_of_a_kernel_has_every_parameter_with_its_text(run, name, monkeypatch):
+def test_kernel_help_describes_every_parameter(run, name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")
     code, out, err = run("gram", "--kernel", name, "--help")
     assert (code, err) == (0, "")
@@ -160,14 +163,14 @@ def test_help_of_a_kernel_has_every_parameter_with_its_text(run, name, monkeypat
         assert "\\" not in text
 
 
-def test_a_list_of_numbers_is_one_word(run, folder):
+def test_list_of_numbers_is_one_argument(run, folder):
     code, _, err = run("gram", "TINY", "--kernel", "csm", "--max-size", "2", "--weights", "1,0.5", "-o", "K.npz")
     assert (code, err) == (0, "")
     with np.load("K.npz", allow_pickle=False) as file:
         assert json.loads(str(file["meta"]))["parameters"]["weights"] == [1.0, 0.5]
 
 
-def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
+def test_new_kernel_gets_its_options_without_extra_code(run, folder, monkeypatch):
     class Louder(ODDST):
         """A kernel with one parameter.
 
@@ -229,7 +232,7 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
         ("demo -o TINY/TINY_A.txt", "treegram demo: error: TINY/TINY_A.txt: File exists"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line_and_leaves_nothing(run, folder, words, message):
+def test_bad_input_prints_one_line_and_writes_nothing(run, folder, words, message):
     (folder / "TINY" / "folder.npz").mkdir()
     code, out, err = run(*words.split())
     assert (code, out) == (2, "")
@@ -238,14 +241,14 @@ def test_bad_input_is_one_line_and_leaves_nothing(run, folder, words, message):
     assert files(folder) == []
 
 
-def test_missing_edge_labels_are_named(run, folder):
+def test_error_names_missing_edge_labels(run, folder):
     Path("TINY/TINY_edge_labels.txt").unlink()
     code, _, err = run("gram", "TINY", "--use-edge-labels", "-o", "K.npz")
     assert code == 2
     assert "the graphs have no edge labels" in err
 
 
-def test_an_existing_file_stays_unless_forced(run, folder):
+def test_existing_file_is_kept_without_force(run, folder):
     assert run("gram TINY -o K.npz")[0] == 0
     before = Path("K.npz").read_bytes()
     code, _, err = run("gram TINY --depth 1 -o K.npz")
@@ -272,7 +275,7 @@ def raising(error):
         (KeyboardInterrupt(), 130, "Interrupted; no partial files were left.\n"),
     ],
 )
-def test_no_partial_file_stays_behind(run, folder, monkeypatch, error, code, message):
+def test_no_partial_file_is_left(run, folder, monkeypatch, error, code, message):
     Path("K.npz").write_text("old")
     monkeypatch.setattr(np, "savez", raising(error))
     assert run("gram TINY -o K.npz --force") == (code, "", message)
@@ -281,7 +284,7 @@ def test_no_partial_file_stays_behind(run, folder, monkeypatch, error, code, mes
 
 
 @pytest.mark.parametrize("command", ["gram TINY -o K.npz", "info TINY"])
-def test_ctrl_c_ends_with_130(run, folder, monkeypatch, command):
+def test_ctrl_c_exits_with_130(run, folder, monkeypatch, command):
     name = command.split()[0]
     __import__(f"treegram.cli.{name}")
     monkeypatch.setattr(f"treegram.cli.{name}.load_data", raising(KeyboardInterrupt()))
@@ -289,7 +292,7 @@ def test_ctrl_c_ends_with_130(run, folder, monkeypatch, command):
     assert files(folder) == []
 
 
-def test_a_full_disk_is_told_before_the_computation(run, folder, monkeypatch):
+def test_full_disk_is_reported_before_computing(run, folder, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
     monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
     code, _, err = run("gram", "TINY", "-o", "K.npz")
@@ -297,7 +300,7 @@ def test_a_full_disk_is_told_before_the_computation(run, folder, monkeypatch):
     assert "K.npz needs 5.12e-07 GB, but the disk has only 1e-06 GB left." in err
 
 
-def test_a_folder_without_write_permission_is_told_before_the_computation(run, folder, monkeypatch):
+def test_read_only_folder_is_reported_before_computing(run, folder, monkeypatch):
     monkeypatch.setattr(
         "treegram._core.files.tempfile.TemporaryFile", raising(PermissionError(errno.EACCES, "Permission denied"))
     )
@@ -308,7 +311,7 @@ def test_a_folder_without_write_permission_is_told_before_the_computation(run, f
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names are as long as on Unix")
-def test_a_name_that_is_too_long_is_told_before_the_computation(run, folder, monkeypatch):
+def test_too_long_file_name_is_reported_before_computing(run, folder, monkeypatch):
     monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
     code, _, err = run("gram", "TINY", "-o", 252 * "K" + ".npz")
     assert code == 2
@@ -317,7 +320,7 @@ def test_a_name_that_is_too_long_is_told_before_the_computation(run, folder, mon
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions as on Unix")
 @pytest.mark.parametrize("command", ["gram TINY -o K.npz", "fit TINY --kernel wl --folds 2 -o m.tgm"])
-def test_force_keeps_the_permissions(run, folder, command):
+def test_force_keeps_file_permissions(run, folder, command):
     assert run(*command.split())[0] == 0
     for name in files(folder):
         Path(name).chmod(0o600)
@@ -325,7 +328,7 @@ def test_force_keeps_the_permissions(run, folder, command):
     assert {stat.S_IMODE(Path(name).stat().st_mode) for name in files(folder)} == {0o600}
 
 
-def test_too_little_memory_is_one_line(run, folder, monkeypatch):
+def test_out_of_memory_prints_one_line(run, folder, monkeypatch):
     monkeypatch.setattr(ODDCL, "fit_transform", raising(MemoryError("Unable to allocate 8 TiB")))
     assert run("gram", "TINY", "-o", "K.npz")[::2] == (
         2,
@@ -333,14 +336,14 @@ def test_too_little_memory_is_one_line(run, folder, monkeypatch):
     )
 
 
-def test_a_bug_shows_its_traceback(run, folder, monkeypatch):
+def test_bug_prints_its_traceback(run, folder, monkeypatch):
     monkeypatch.setattr(ODDCL, "fit_transform", raising(RuntimeError("a bug")))
     with pytest.raises(RuntimeError, match="a bug"):
         run("gram", "TINY", "-o", "K.npz")
     assert files(folder) == []
 
 
-def test_development_mode_shows_the_traceback_of_bad_input(run, folder, monkeypatch):
+def test_development_mode_prints_the_traceback_for_bad_input(run, folder, monkeypatch):
     monkeypatch.setattr(sys, "flags", SimpleNamespace(dev_mode=True))
     with pytest.raises(ValueError, match=r"must end in \.npz"):
         run("gram", "TINY", "-o", "K.txt")
@@ -349,7 +352,7 @@ def test_development_mode_shows_the_traceback_of_bad_input(run, folder, monkeypa
 # -------------------------------------------------------------------- info
 
 
-def test_info_tells_what_is_there(run, folder):
+def test_info_summarizes_the_data_set(run, folder):
     code, out, err = run("info", "TINY")
     assert (code, err) == (0, "")
     for line in (
@@ -366,7 +369,7 @@ def test_info_tells_what_is_there(run, folder):
         assert line in out
 
 
-def test_info_json_has_the_same_for_machines(run, folder):
+def test_info_json_has_the_same_content(run, folder):
     report = json.loads(run("info", "TINY", "--json")[1])
     assert report["n_graphs"] == 8
     assert report["targets"]["classes"] == [{"value": -1, "count": 4}, {"value": 1, "count": 4}]
@@ -375,17 +378,17 @@ def test_info_json_has_the_same_for_machines(run, folder):
     assert report["warnings"][0].startswith("2 classes have fewer than 10 graphs")
 
 
-def test_two_dashes_end_the_options(run, folder):
+def test_double_dash_ends_the_options(run, folder):
     assert run("info", "--json", "--", "TINY")[0] == 0
     assert "The folder --json does not exist" in run("info", "--", "./--json")[2]
 
 
 @pytest.mark.parametrize("name", ["digits", "synthetic"])
-def test_info_knows_data_that_needs_no_file(run, name):
+def test_info_supports_built_in_data(run, name):
     assert run("info", name)[1].startswith(f"{name}: ")
 
 
-def odd(graphs):
+def warnings_of(graphs):
     return " ".join(summarize_graphs(graphs)["warnings"])
 
 
@@ -419,11 +422,11 @@ def one_node_graphs(vectors, **kwargs):
         (one_node_graphs([[1e-5 * i] for i in range(9)]), "is above 0.99 for 100% of the node pairs"),
     ],
 )  # fmt: skip
-def test_info_names_what_is_odd(graphs, sentence):
-    assert sentence in odd(graphs)
+def test_info_prints_warnings(graphs, sentence):
+    assert sentence in warnings_of(graphs)
 
 
-def test_info_finds_nothing_odd_in_ordinary_data():
+def test_info_prints_no_warnings_for_ordinary_data():
     rng = np.random.default_rng(0)
     graphs = Graphs.from_edges(
         [[(0, 1), (1, 2)], [(0, 1), (0, 2)]] * 10,
@@ -434,7 +437,7 @@ def test_info_finds_nothing_odd_in_ordinary_data():
     assert summarize_graphs(graphs)["warnings"] == []
 
 
-def test_info_has_no_heading_where_there_is_nothing_to_say(run, monkeypatch):
+def test_info_omits_headings_of_empty_sections(run, monkeypatch):
     rng = np.random.default_rng(0)
     graphs = Graphs.from_edges(
         [[(0, 1), (1, 2)], [(0, 1), (0, 2)]] * 10, labels=[[0, 1, 0]] * 20, attributes=rng.normal(size=(20, 3, 2))
@@ -446,10 +449,10 @@ def test_info_has_no_heading_where_there_is_nothing_to_say(run, monkeypatch):
     assert "nothing" not in out
 
 
-def test_info_tells_what_the_reader_leaves_out(run, folder):
+def test_info_reports_what_the_reader_ignores(run, folder):
     with Path("TINY/TINY_A.txt").open("a") as file:
         file.write("1, 2\n3, 3\n")
-    n_lines = len(Path("TINY/TINY_A.txt").read_text().splitlines())  # each direction of an edge gets another number
+    n_lines = len(Path("TINY/TINY_A.txt").read_text().splitlines())  # each direction of an edge gets a different value
     Path("TINY/TINY_edge_attributes.txt").write_text("".join(f"{i}\n" for i in range(n_lines)))
     Path("TINY/TINY_edge_labels.txt").unlink()
     code, out, err = run("info", "TINY")
@@ -458,14 +461,14 @@ def test_info_tells_what_the_reader_leaves_out(run, folder):
     assert "TINY_edge_attributes.txt" in json.loads(run("info", "TINY", "--json")[1])["warnings"][0]
 
 
-def test_info_does_not_let_a_label_talk_to_the_terminal(run, folder):
+def test_info_escapes_control_characters_in_labels(run, folder):
     save_parquet(Graphs.from_edges([[]], labels=[["\x1b[31mred"]]), "escape.parquet")
     out = run("info", "escape.parquet")[1]
     assert "\x1b" not in out
     assert r"'\x1b[31mred'" in out
 
 
-def test_info_takes_measured_targets_as_numbers(run, folder):
+def test_info_treats_continuous_targets_as_regression(run, folder):
     Path("TINY/TINY_graph_labels.txt").unlink()
     Path("TINY/TINY_graph_attributes.txt").write_text("".join(f"{i / 2}, 1.0\n" for i in range(N_GRAPHS)))
     out = run("info", "TINY")[1]
@@ -473,7 +476,7 @@ def test_info_takes_measured_targets_as_numbers(run, folder):
     assert "targets       numbers, mean 1.00, min 1, max 1" in out
 
 
-def test_info_cuts_long_lists_short(run, folder):
+def test_info_truncates_long_lists(run, folder):
     n = 30
     save_tu(Graphs.from_edges([[]] * n, labels=[[i] for i in range(n)], attributes=[np.arange(25.0)[None]] * n), "MANY")
     out = run("info", "MANY")[1]
@@ -485,7 +488,7 @@ def test_info_cuts_long_lists_short(run, folder):
 # -------------------------------------------------------------------- demo
 
 
-def test_demo_draws_and_tells(run, folder):
+def test_demo_saves_a_figure_and_prints_results(run, folder):
     code, out, err = run("demo", "--graphs", "200")
     assert (code, err) == (0, "")
     assert [line.split()[0] for line in out.splitlines()] == ["load", "compile", "Gram", "SVM", "picture"]
@@ -494,10 +497,10 @@ def test_demo_draws_and_tells(run, folder):
     assert out.endswith(f"{Path('demo', 'gram.png')}\n")
     assert [path.name for path in Path("demo").iterdir()] == ["gram.png"]
     assert Path("demo/gram.png").read_bytes().startswith(b"\x89PNG")
-    assert run("demo", "--graphs", "200")[0] == 0  # again, over the old picture
+    assert run("demo", "--graphs", "200")[0] == 0  # again, overwriting the figure
 
 
-def test_demo_without_matplotlib_skips_the_picture(run, folder, monkeypatch):
+def test_demo_without_matplotlib_skips_the_figure(run, folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     code, out, err = run("demo --graphs 150")
     assert (code, err) == (0, "")
@@ -505,23 +508,23 @@ def test_demo_without_matplotlib_skips_the_picture(run, folder, monkeypatch):
     assert list(Path("demo").iterdir()) == []
 
 
-# -------------------------------------------------------------------- help, and the process as a whole
+# -------------------------------------------------------------------- help and the process as a whole
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], *([name, "--help"] for name in COMMANDS)])
-def test_help_has_an_example(run, words):
+def test_help_shows_an_example(run, words):
     code, out, err = run(*words)
     assert (code, err) == (0, "")
     assert "\n  treegram " in out.partition("example")[2]
 
 
-def test_top_help_lists_every_command(run):
+def test_main_help_lists_every_command(run):
     out = run()[1]
     assert all(f"  {name}" in out and summary in out for name, summary in COMMANDS.items())
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_completion_knows_commands_and_options(run, folder):
+def test_completion_lists_commands_and_options(run, folder):
     pytest.importorskip("shtab")
     code, out, err = run("completion bash")
     assert (code, err) == (0, "")
@@ -542,7 +545,7 @@ def test_help_imports_no_kernels(name):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_version_starts_light():
+def test_version_imports_few_modules():
     code = (
         "import sys, treegram.explanations.plots; from treegram.cli import main; assert main(['--version']) == 0; "
         "assert not {'matplotlib', 'networkx', 'treegram.cli.gram', 'treegram.cli.info'} & set(sys.modules)"
@@ -561,14 +564,14 @@ def test_version_starts_light():
         (["info", "--jsn"], 2, "", "unknown option --jsn; did you mean --json? (see treegram info --help)"),
     ],
 )
-def test_python_m_treegram_is_the_command(words, code, out, err):
+def test_python_m_treegram_runs_the_command(words, code, out, err):
     done = subprocess.run([sys.executable, "-m", "treegram", *words], capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert done.stdout.startswith(out)
     assert err in done.stderr
 
 
-def test_a_closed_pipe_ends_quietly(folder):
+def test_closed_pipe_exits_quietly(folder):
     command = [sys.executable, "-m", "treegram", "info", "TINY"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
@@ -577,7 +580,7 @@ def test_a_closed_pipe_ends_quietly(folder):
 
 
 @pytest.mark.filterwarnings("always")
-def test_a_warning_is_one_line(run, monkeypatch):
+def test_warning_prints_one_line(run, monkeypatch):
     monkeypatch.setattr("treegram.cli.info.run", lambda args: warnings.warn("so\n  it is", UserWarning, stacklevel=1))
     assert run("info", "digits") == (0, "", "treegram info: warning: so it is\n")
 

@@ -1,4 +1,4 @@
-"""The commands that fit a model, predict by it, and compare one data set with another."""
+"""Tests of the commands that fit a model, predict with it, and compare data sets."""
 
 import csv
 import hashlib
@@ -49,7 +49,7 @@ def make_graphs(labels=(1, 2), targets=None, *, with_attributes=True, n_graphs=N
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """The working folder, with data sets and nothing to download."""
+    """Change to a working folder with data sets, and allow no download."""
     save_tu(make_graphs(), tmp_path / "TRAIN")
     save_tu(make_graphs(n_graphs=6), tmp_path / "NEW")
     save_tu(make_graphs(with_attributes=False), tmp_path / "BARE")
@@ -62,7 +62,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def refused(run, words, message):
-    """The command ends with one line, and no file is new or changed."""
+    """Assert that the command exits with a one-line error and changes no file."""
 
     def contents():
         return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
@@ -97,7 +97,7 @@ def test_fit_saves_a_classifier_with_probabilities(run):
     assert model.predict_proba(make_graphs()).shape == (N_GRAPHS, 2)
 
 
-def test_fit_needs_no_kernel(run):
+def test_fit_without_kernel_option_works(run):
     code, out, err = run("fit TRAIN -o m.tgm")
     assert (code, err) == (0, "")
     model = load_model("m.tgm")
@@ -113,7 +113,7 @@ def test_fit_needs_no_kernel(run):
     ]
 
 
-def test_fit_weights_kernels_for_numbers(run):
+def test_fit_weights_kernels_in_regression(run):
     code, out, err = run("fit NUMBERS -o m.tgm")
     assert (code, err) == (0, "")
     model = load_model("m.tgm")
@@ -122,7 +122,7 @@ def test_fit_weights_kernels_for_numbers(run):
     assert list(rows(run("predict m.tgm NEW")[1])[0]) == ["graph", "prediction", "std"]
 
 
-def test_fit_names_the_share_of_right_left_out_graphs_of_several_classes(run):
+def test_fit_prints_the_leave_one_out_accuracy_for_several_classes(run):
     save_parquet(make_graphs(targets=["a", "b", "a", "c"] * 5), "three.parquet")
     code, out, _ = run("fit three.parquet -o m.tgm")
     assert code == 0
@@ -134,12 +134,12 @@ def test_fit_names_the_share_of_right_left_out_graphs_of_several_classes(run):
     assert model.classes_.tolist() == ["a", "b", "c"]
 
 
-def test_auto_is_for_fit_and_evaluate_and_goes_alone(run):
+def test_auto_works_only_in_fit_and_evaluate_and_only_alone(run):
     refused(run, "fit TRAIN --kernel auto --kernel wl -o m.tgm", "--kernel auto cannot be combined with other kernels")
     refused(run, "gram TRAIN --kernel auto -o K.npz", "unknown kernel 'auto'")
 
 
-def test_evaluate_compares_it_with_kernels(run):
+def test_evaluate_compares_auto_with_kernels(run):
     code, out, _ = run("evaluate TRAIN --kernel auto --kernel wl --folds 2 --repeats 1 --jobs 1")
     assert code == 0
     assert "auto " in out
@@ -151,7 +151,7 @@ def test_evaluate_compares_it_with_kernels(run):
         assert len(row.predicted) == len(row.actual) == 10
 
 
-def test_fit_chooses_among_scales_and_widths(run):
+def test_fit_searches_scales_and_gammas(run):
     words = "--kernel oddcl --kernel wl --scale raw,standard --gamma none,scale --folds 3 --jobs 1"
     code, _, err = run(f"fit TRAIN {words} -o model.tgm")
     assert (code, err) == (0, "")
@@ -163,15 +163,15 @@ def test_fit_chooses_among_scales_and_widths(run):
     assert model.param_grid == [trees, trees, WL().default_param_grid()]
 
 
-def test_fit_fixes_a_parameter_with_one_value(run):
+def test_single_value_fixes_a_parameter_in_fit(run):
     assert run("fit TRAIN --kernel oddcl --depth 2 --no-normalize --folds 3 --jobs 1 -o model.tgm")[0] == 0
     model = load_model("model.tgm")
     assert list(map(repr, model.kernel)) == ["ODDCL(depth=2, normalize=False)"]
     assert set(model.param_grid[0]) == set(ODDCL().default_param_grid()) - {"depth"}
 
 
-def test_fit_uses_edge_labels_on_request(run):
-    """Graphs that differ in the labels of their edges only: without these, all have the same prediction."""
+def test_fit_uses_edge_labels_when_requested(run):
+    """The graphs differ only in their edge labels: without these, all predictions are equal."""
     edge_labels = [[i % 2] * (2 + i // 2 % 2) for i in range(N_GRAPHS)]
     edges = [[(0, 1), (1, 2), (2, 3)][: len(labels)] for labels in edge_labels]
     graphs = Graphs.from_edges(
@@ -191,12 +191,12 @@ def test_fit_uses_edge_labels_on_request(run):
 
 
 @pytest.mark.parametrize("kernel", ["wl", "auto"])
-def test_fit_refuses_scales_that_have_no_effect(run, kernel):
+def test_fit_rejects_scales_without_effect(run, kernel):
     message = f"--scale has no effect on {kernel}; it is for --kernel attributedwalk, csm,"
     refused(run, f"fit TRAIN --kernel {kernel} --scale standard -o model.tgm", message)
 
 
-def test_several_targets_need_several_files(run):
+def test_multiple_targets_need_multiple_output_files(run):
     Path("molecules.csv").write_text("smiles,a,b\nCCO,0,1\nCCN,1,0\n")
     message = (
         "With several targets, each once, the output must contain {target}, as in model_{target}.tgm; got model.tgm."
@@ -209,7 +209,7 @@ def test_several_targets_need_several_files(run):
 
 
 @pytest.mark.parametrize("words", ["fit NUMBERS", "fit TRAIN --task regression"])
-def test_fit_saves_a_gaussian_process_for_numbers(run, words):
+def test_fit_saves_a_gaussian_process_for_regression(run, words):
     code, out, err = run(f"{words} --kernel wl --jobs 1 -o model.tgm")
     assert (code, err) == (0, "")
     assert out.startswith("model.tgm: GraphGP of 20 graphs of ")
@@ -217,7 +217,7 @@ def test_fit_saves_a_gaussian_process_for_numbers(run, words):
     assert isinstance(load_model("model.tgm"), GraphGP)
 
 
-def test_fit_refuses_what_cannot_be_fitted(run):
+def test_fit_rejects_invalid_combinations(run):
     refused(
         run,
         "fit NUMBERS --task classification -o model.tgm",
@@ -236,7 +236,7 @@ def test_fit_refuses_what_cannot_be_fitted(run):
     refused(run, "fit TRAIN -o model.tgm", "TRAIN has no targets, so there is nothing to learn")
 
 
-def test_fit_replaces_a_file_only_by_force(run):
+def test_fit_overwrites_a_file_only_with_force(run):
     Path("model.tgm").write_text("older")
     refused(run, "fit TRAIN --kernel wl --folds 2 -o model.tgm", "model.tgm exists already; use --force")
     assert run("fit TRAIN --kernel wl --folds 2 --jobs 1 -o model.tgm --force")[0] == 0
@@ -268,7 +268,7 @@ def test_predict_writes_classes_and_probabilities(run, model):
 
 
 @pytest.mark.parametrize("before", [[], [DropAttributes()]], ids=["model", "pipeline"])
-def test_predict_writes_error_bars(run, before):
+def test_predict_writes_standard_deviations(run, before):
     graphs = make_graphs(targets=np.arange(N_GRAPHS) / 8)
     fitted = make_pipeline(*before, GraphGP(WL(), param_grid={})).fit(graphs, graphs.targets)
     save_model(fitted, "model.tgm")
@@ -278,14 +278,17 @@ def test_predict_writes_error_bars(run, before):
     assert [float(row["std"]) for row in table] == std.tolist()
 
 
-def test_predict_without_probabilities_has_predictions_alone(run):
+def test_predict_without_probabilities_writes_only_predictions(run):
     save_model(GraphSVC("wl", param_grid={}, C=1, cv=2).fit(make_graphs(), ["a\x1b[2J", "b,c"] * 10), "model.tgm")
     table = rows(run("predict model.tgm NEW")[1])
     assert {tuple(row) for row in table} == {("graph", "prediction")}
-    assert {row["prediction"] for row in table} == {r"'a\x1b[2J'", "b,c"}  # a terminal must not obey a class
+    assert {row["prediction"] for row in table} == {
+        r"'a\x1b[2J'",
+        "b,c",
+    }  # control characters in class names must not reach the terminal
 
 
-def test_predict_refuses_graphs_of_another_kind(run, model):
+def test_predict_rejects_incompatible_graphs(run, model):
     refused(
         run,
         "predict model.tgm BARE -o out.csv",
@@ -301,7 +304,7 @@ def test_predict_refuses_graphs_of_another_kind(run, model):
     )
 
 
-def test_predict_refuses_files_that_hold_no_model(run, model):
+def test_predict_rejects_files_that_are_not_models(run, model):
     save_model(WL().fit(make_graphs()), "kernel.tgm")
     refused(run, "predict kernel.tgm NEW -o out.csv", "kernel.tgm holds a WL, which cannot predict; fit a model with")
     refused(run, "predict NEW/NEW_A.txt NEW", "NEW_A.txt cannot be loaded: it is not a treegram model file.")
@@ -312,7 +315,7 @@ def test_predict_refuses_files_that_hold_no_model(run, model):
     refused(run, "predict unfitted.tgm NEW -o out.csv", "This GraphSVC instance is not fitted yet.")
 
 
-def test_predict_takes_graphs_without_nodes_or_edges_and_a_single_graph(run, model):
+def test_predict_accepts_empty_graphs_and_a_single_graph(run, model):
     graphs = Graphs.from_edges(
         [[], [], [(0, 1)]], n_nodes=[0, 1, 2], labels=[[], [1], [1, 2]], attributes=[[], [[0.0, 1.0]], [[0.0, 1.0]] * 2]
     )
@@ -323,14 +326,14 @@ def test_predict_takes_graphs_without_nodes_or_edges_and_a_single_graph(run, mod
         assert len(rows(out)) == len(some)
 
 
-def test_predict_replaces_a_file_only_by_force(run, model):
+def test_predict_overwrites_a_file_only_with_force(run, model):
     Path("out.csv").write_text("older")
     refused(run, "predict model.tgm NEW -o out.csv", "out.csv exists already; use --force")
     assert run("predict model.tgm NEW -o out.csv --force")[0] == 0
 
 
 @pytest.mark.filterwarnings("default")
-def test_labels_that_were_never_fitted_are_told(run, model):
+def test_unseen_labels_are_reported(run, model):
     code, out, err = run("predict model.tgm STRANGE")
     assert code == 0
     assert len(rows(out)) == N_GRAPHS
@@ -340,7 +343,7 @@ def test_labels_that_were_never_fitted_are_told(run, model):
     )
 
 
-def test_kernels_warn_where_few_labels_are_shared():
+def test_kernels_warn_when_few_labels_are_shared():
     fitted, strange = WL().fit(make_graphs()), make_graphs(labels=(7, 8))
     with pytest.warns(UserWarning, match=r"WL was fitted on: they have 7, 8, the fitted ones have 1, 2\. Do") as caught:
         fitted.transform(strange)
@@ -355,7 +358,7 @@ def test_kernels_warn_where_few_labels_are_shared():
         UserWarning, match=r"Only 2 of 7 nodes of the new graphs \(X\) have a .*: they have 7, 8, 9, the fitted"
     ):
         fitted.transform(few)
-    # Warnings are errors here: none of these warns.
+    # Warnings are errors in tests: none of these calls warns.
     fitted.transform(Graphs.from_edges([[], []], labels=[[1, 7, 8], [2, 1, 9]]))
     fitted.transform(strange[:0])
     fitted.transform(Graphs.from_edges([[]], labels=[[]]))
@@ -365,12 +368,12 @@ def test_kernels_warn_where_few_labels_are_shared():
     with pytest.warns(UserWarning, match=r"KernelSum was fitted on: they have 7, 8"):
         KernelSum([ShortestPath(use_labels=False), WL()]).fit(make_graphs()).transform(strange)
     both = strange + make_graphs()
-    with pytest.warns(UserWarning, match="they have 7, 8, the fitted"):  # labels that no node has do not count
+    with pytest.warns(UserWarning, match="they have 7, 8, the fitted"):  # unused labels do not count
         WL().fit(both[N_GRAPHS:]).transform(both[:N_GRAPHS])
 
 
 @pytest.mark.parametrize("n_features", [64, None])
-def test_features_warn_where_no_label_is_shared(n_features, tmp_path):
+def test_features_warn_when_no_label_is_shared(n_features, tmp_path):
     features = ODDCLFeatures(depth=1, method="nystroem", n_components=4, n_features=n_features).fit(make_graphs())
     save_model(features, tmp_path / "features.tgm")
     for fitted in (features, load_model(tmp_path / "features.tgm")):
@@ -380,14 +383,14 @@ def test_features_warn_where_no_label_is_shared(n_features, tmp_path):
         few = make_graphs(labels=(2, 7), n_graphs=2) + make_graphs(labels=(8, 9), n_graphs=2)
         with pytest.warns(UserWarning, match=r"Only .* of .* nodes of .*: they have 7, 8, 9\. Do"):
             fitted.transform(few)
-        fitted.transform(make_graphs(labels=(2, 7)))  # warnings are errors here
+        fitted.transform(make_graphs(labels=(2, 7)))  # warnings are errors in tests
         fitted.transform(make_graphs()[:0])
 
 
 # -------------------------------------------------------------------- gram --compare-with
 
 
-def test_gram_compare_with_compares_new_graphs_with_fitted_ones(run):
+def test_gram_compare_with_compares_new_graphs_with_fitted_graphs(run):
     code, out, err = run("gram TRAIN --compare-with NEW --kernel wl -o K.npz")
     assert (code, err) == (0, "")
     assert out.startswith("K.npz: 6 x 20 Gram matrix of NEW compared with TRAIN, wl")
@@ -401,7 +404,7 @@ def test_gram_compare_with_compares_new_graphs_with_fitted_ones(run):
     assert (meta["data"], meta["compared_with"]) == ("TRAIN", "NEW")
 
 
-def test_gram_compare_with_refuses_what_does_not_go_together(run):
+def test_gram_compare_with_rejects_incompatible_options_and_graphs(run):
     refused(
         run,
         "gram TRAIN --compare-with BARE -o K.npz",
@@ -418,7 +421,7 @@ def test_gram_compare_with_refuses_what_does_not_go_together(run):
 # -------------------------------------------------------------------- explain
 
 
-def test_explain_writes_one_page(run, model):
+def test_explain_writes_one_html_page(run, model):
     code, out, err = run("explain model.tgm NEW -o page.html")
     assert (code, err) == (0, "")
     assert out.startswith(
@@ -434,7 +437,7 @@ def test_explain_writes_one_page(run, model):
     assert str(Path.cwd()) not in page
 
 
-def test_explain_does_not_count_training_graphs_as_predicted(run, model):
+def test_explain_does_not_score_training_graphs(run, model):
     graphs = make_graphs(n_graphs=6)
     known = graphs[:4]
     new = replace(graphs[4:], attributes=graphs[4:].attributes + 1)
@@ -446,7 +449,7 @@ def test_explain_does_not_count_training_graphs_as_predicted(run, model):
     assert f"{n_correct} of 2" in Path("page.html").read_text()
 
 
-def test_explain_takes_some_graphs(run, model):
+def test_explain_accepts_a_selection_of_graphs(run, model):
     for words, numbers in (
         ("--select 0,1,4", [0, 1, 4]),
         ("--select 5", [5]),
@@ -469,12 +472,12 @@ def test_explain_takes_some_graphs(run, model):
         ("nothing-here", "nothing-here"),
     ],
 )
-def test_explain_refuses_what_makes_no_sense(run, model, words, message):
+def test_explain_rejects_invalid_options(run, model, words, message):
     refused(run, f"explain model.tgm {words} -o page.html", message)
 
 
 def forged(change):
-    """The model file with its text changed, and a digest that fits."""
+    """Return the model file with changed text and a matching digest."""
     data = Path("model.tgm").read_bytes()
     head = len(b"treegram-model\n") + 8
     length = int.from_bytes(data[head - 8 : head], "little")
@@ -486,7 +489,7 @@ def forged(change):
 
 
 @pytest.mark.parametrize("command", ["predict", "explain"])
-def test_newer_and_hostile_files_are_refused(run, model, command):
+def test_newer_and_malicious_files_are_rejected(run, model, command):
     forged(lambda content: content.update(format=99))
     refused(
         run, f"{command} forged.tgm NEW -o out", "it has format 99, and this treegram reads formats up to 1. Update"
@@ -502,11 +505,11 @@ def test_newer_and_hostile_files_are_refused(run, model, command):
 
 
 @pytest.mark.parametrize("command", ["predict", "explain"])
-def test_one_graph_empty_graphs_and_no_targets(run, model, command):
+def test_single_graph_empty_graphs_and_missing_targets(run, model, command):
     empty = Graphs.from_edges(
         [[], [(0, 1)]], labels=[[], [1, 2]], attributes=[np.empty((0, 2)), [[0.0, 1.0], [1.0, 0.0]]]
     )
-    save_tu(empty, "EMPTY")  # has no targets, either
+    save_tu(empty, "EMPTY")  # also without targets
     assert run(f"{command} model.tgm EMPTY -o out")[0] == 0
     text = Path("out").read_text()
     assert "true</th>" not in text
@@ -518,7 +521,7 @@ def test_one_graph_empty_graphs_and_no_targets(run, model, command):
     assert run(f"{command} model.tgm ONE -o out --force")[0] == 0
 
 
-def test_fit_refuses_one_graph_and_one_class(run):
+def test_fit_rejects_a_single_graph_and_a_single_class(run):
     save_tu(make_graphs()[:1], "ONE")
     refused(run, "fit ONE --kernel wl -o model.tgm", "class")
     save_tu(make_graphs(targets=[1] * N_GRAPHS), "SAME")
@@ -526,7 +529,7 @@ def test_fit_refuses_one_graph_and_one_class(run):
 
 
 @pytest.mark.filterwarnings("default")
-def test_classes_that_were_never_fitted_are_told_and_wrong(run, model):
+def test_unseen_classes_are_reported_and_count_as_errors(run, model):
     graphs = make_graphs(targets=[5, 6] * 10)
     save_tu(replace(graphs, attributes=graphs.attributes + 1), "OTHERS")
     code, _, err = run("explain model.tgm OTHERS -o page.html --select 0,1,2")
@@ -537,7 +540,7 @@ def test_classes_that_were_never_fitted_are_told_and_wrong(run, model):
 
 @pytest.mark.filterwarnings("ignore:1 molecule of 3 skipped")
 @pytest.mark.parametrize("suffix", ["csv", "smi"])
-def test_explain_takes_and_draws_molecules_as_the_model_does(run, suffix):
+def test_explain_builds_and_draws_molecules_as_the_model_does(run, suffix):
     pytest.importorskip("rdkit")
     rows = ["CCO", "CCCO", "CCCCO", "OCCO", "c1ccccc1", "Cc1ccccc1", "CCc1ccccc1", "c1ccncc1"] * 3
     Path("train.csv").write_text("smiles,y\n" + "".join(f"{one},{i % 8 // 4}\n" for i, one in enumerate(rows)))
@@ -549,10 +552,10 @@ def test_explain_takes_and_draws_molecules_as_the_model_does(run, suffix):
     assert "2 of 2 graphs" in out
     page = Path("page.html").read_text(encoding="utf-8")
     assert page.count("<article") == 2
-    assert page.count('class="molecule"') > 2  # and similar molecules of the training data
+    assert page.count('class="molecule"') > 2  # and similar training molecules
 
 
-def test_explain_refuses_models_that_it_cannot_explain(run, model):
+def test_explain_rejects_models_it_cannot_explain(run, model):
     save_model(WL().fit(make_graphs()), "kernel.tgm")
     refused(run, "explain kernel.tgm NEW -o page.html", "kernel.tgm holds a WL, which cannot predict")
     refused(run, "explain NEW/NEW_A.txt NEW -o page.html", "it is not a treegram model file")

@@ -1,4 +1,4 @@
-"""The command ``treegram precompile``."""
+"""Tests of ``treegram precompile``."""
 
 import os
 import re
@@ -26,7 +26,7 @@ print(compilations.count)
 """
 
 
-def test_precompile_reports_how_much(monkeypatch, capsys):
+def test_precompile_reports_the_number_of_functions(monkeypatch, capsys):
     done = []
     monkeypatch.setattr(precompile, "_tasks", lambda: iter([lambda: done.append(1), lambda: done.append(2)]))
     monkeypatch.setattr(jit.compilations, "count", 3)
@@ -38,27 +38,27 @@ def test_precompile_reports_how_much(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("Everything was compiled already; ")
 
 
-def test_help_says_where_compiled_code_is(capsys):
+def test_help_shows_the_cache_folder(capsys):
     assert main(["precompile", "--help"]) == 0
     assert "NUMBA_CACHE_DIR" in capsys.readouterr().out
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # the command ignores what its small graphs make kernels say
+@pytest.mark.filterwarnings("ignore::UserWarning")  # the command ignores warnings about its small graphs
 def test_tasks_run_kernels_models_and_readers(monkeypatch):
     kernels = {name: KERNELS[name] for name in ("wl", "oddcl")}
     monkeypatch.setattr("treegram.kernels.base.KERNELS", kernels)
     tasks = list(precompile._tasks())
-    assert len(tasks) == 2 * len(kernels) + 1 + 6  # one kernel of the two has features
+    assert len(tasks) == 2 * len(kernels) + 1 + 6  # only one of the two kernels has features
     for task in tasks:
         task()
 
 
-def test_a_kernel_that_refuses_the_graphs_is_passed_over():
+def test_kernel_that_rejects_the_graphs_is_skipped():
     precompile._run_kernel(ScaleAttributes(), Graphs.from_edges([[(0, 1)]]))
 
 
 @pytest.mark.slow
-def test_nothing_is_compiled_after_it(tmp_path):
+def test_nothing_is_compiled_after_precompile(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
 
     def run(*arguments):

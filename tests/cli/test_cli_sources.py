@@ -1,4 +1,4 @@
-"""The commands on tables, protein structures and standard input, from file to prediction."""
+"""Tests of the commands on tables, protein structures and standard input, from file to prediction."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ def write(path, header, rows):
 
 
 def write_tables(prefix="", first=0):
-    """Paths of three or four nodes: the long ones are of class "long", and y is the sum of their charges."""
+    """Write paths of three or four nodes; the long ones are of class "long", and y is the sum of their charges."""
     random = np.random.default_rng(first)
     nodes, edges, graphs = [], [], []
     for i in range(first, first + N_GRAPHS):
@@ -76,7 +76,7 @@ def test_info_reads_tables(run):
 
 
 @pytest.mark.filterwarnings("ignore:The table of nodes")
-def test_tables_are_those_that_python_reads(run):
+def test_command_reads_tables_like_the_python_api(run):
     assert run(f"gram {TABLES} --graphs graphs.csv --target y --kernel wl -o K.npz")[0] == 0
     columns = {name: list(column) for name, column in zip(*read_columns("nodes.csv"), strict=True)}
     edges = {name: list(column) for name, column in zip(*read_columns("edges.csv"), strict=True)}
@@ -94,7 +94,7 @@ def read_columns(path):
 
 
 @pytest.mark.filterwarnings("ignore:The table of nodes")
-def test_the_model_remembers_the_columns(run):
+def test_model_remembers_the_columns(run):
     words = f"{TABLES} --graphs graphs.csv --target class --kernel oddcl --depth 1 --folds 3 --jobs 1"
     code, out, _ = run(f"fit {words} --attributes place -o model.tgm")
     assert code == 0
@@ -105,7 +105,7 @@ def test_the_model_remembers_the_columns(run):
     write_tables("new_", first=100)
     code, out, err = run("predict model.tgm --nodes new_nodes.csv --edges new_edges.csv")
     assert code == 0
-    assert "24 of 24 graphs were in the training data" in err  # the same graphs under other names
+    assert "24 of 24 graphs were in the training data" in err  # the same graphs with other column names
     assert [row["graph"] for row in rows(out)] == [f"g{i}" for i in range(100, 100 + N_GRAPHS)]
     assert [row["prediction"] for row in rows(out)] == ["short", "long"] * (N_GRAPHS // 2)
     text = Path("new_nodes.csv").read_text().replace("place", "loading")
@@ -114,7 +114,7 @@ def test_the_model_remembers_the_columns(run):
 
 
 @pytest.mark.filterwarnings("always")
-def test_a_model_for_each_target_of_the_graphs_that_have_one(run):
+def test_each_target_gets_a_model_of_the_graphs_that_have_a_value(run):
     words = f"{TABLES} --graphs graphs.csv --target y --target some --kernel wl --jobs 1"
     code, out, err = run(f"fit {words} -o model_{{target}}.tgm")
     assert code == 0
@@ -173,7 +173,7 @@ def test_evaluate_and_explain_read_tables(run):
         (f"gram {TABLES} --compare-with digits -o K.npz", "--compare-with compares two values of DATA"),
     ],
 )  # fmt: skip
-def test_tables_that_cannot_be_read_are_refused(run, words, message):
+def test_invalid_tables_are_rejected(run, words, message):
     Path("ragged.csv").write_text("graph,node\ng0,n0\ng0\n")
     Path("nothing.csv").touch()
     Path("twice.csv").write_text("graph,graph\ng0,n0\n")
@@ -183,7 +183,7 @@ def test_tables_that_cannot_be_read_are_refused(run, words, message):
 
 
 @pytest.mark.filterwarnings("ignore:The table of nodes")
-def test_targets_without_any_value_are_refused(run):
+def test_targets_without_values_are_rejected(run):
     pytest.importorskip("rdkit")
     Path("empty.csv").write_text("graph,y\n" + "".join(f"g{i},\n" for i in range(N_GRAPHS)))
     refused(run, f"info {TABLES} --graphs empty.csv --target y", "empty.csv: no graph has a value for 'y'.")
@@ -204,7 +204,7 @@ def test_rows_of_unknown_graphs_are_counted(run):
 
 
 @pytest.mark.filterwarnings("ignore:The table of nodes")
-def test_graphs_have_vectors_of_their_own(run):
+def test_graph_attributes_are_read_from_tables(run):
     words = f"{TABLES} --graphs graphs.csv --graph-attributes y"
     assert "graph vectors 1 column, 24 distinct vectors\n    column" in run(f"info {words}")[1]
     code, _, err = run(f"fit {words} --target class --kernel wl --folds 3 --jobs 1 -o model.tgm")
@@ -237,7 +237,7 @@ def structures():
 
 
 @pytest.mark.filterwarnings("always")
-def test_a_folder_of_structures_from_fit_to_page(run, structures):
+def test_folder_of_structures_from_fit_to_explain(run, structures):
     words = "structures --graphs classes.csv --graph-column protein --target class"
     code, out, err = run(f"fit {words} --contact 6 --attributes invariant --kernel wl --folds 2 --jobs 1 -o model.tgm")
     assert code == 0, err
@@ -296,7 +296,7 @@ def test_predict_and_info_read_molecules_from_standard_input(run, feed):
 
 
 @pytest.mark.filterwarnings("always")
-def test_molecules_without_a_value_are_left_out_and_counted(run):
+def test_molecules_without_a_target_are_skipped_and_counted(run):
     pytest.importorskip("rdkit")
     values = ["1.5", "", "0.5", "NA", "2.5", "3.0"] * 3
     write("train.csv", ["smiles", "a", "b"], [("C" * (i + 1) + "O", value, i / 2) for i, value in enumerate(values)])
@@ -308,7 +308,7 @@ def test_molecules_without_a_value_are_left_out_and_counted(run):
     assert "Left out 6 graphs without a value for 'a'." in run("info train.csv --target a")[1]
 
 
-def test_descriptors_of_molecules_are_used_and_remembered(run):
+def test_molecule_descriptors_are_used_and_remembered(run):
     pytest.importorskip("rdkit")
     write("train.csv", ["smiles", "y"], [("C" * (i + 1) + "O", i / 3) for i in range(12)])
     code, out, _ = run("fit train.csv --target y --jobs 1 -o model.tgm")

@@ -1,4 +1,4 @@
-"""The commands that run and report studies: what they print, what they keep, and how they end."""
+"""Tests of the commands that run and report studies: output, stored files and exit codes."""
 
 import contextlib
 import io
@@ -53,7 +53,7 @@ def sets():
 
 @pytest.fixture
 def folder(sets, tmp_path, monkeypatch):
-    """The working folder, with two data sets and a study in it, and nothing to download."""
+    """Change to a working folder with two data sets and a study, and allow no download."""
     prepare(tmp_path, sets)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TREEGRAM_DATA", raising=False)
@@ -69,7 +69,7 @@ def prepare(folder, sets):
 
 @pytest.fixture(scope="module")
 def finished(sets, tmp_path_factory):
-    """What an undisturbed run of the study prints, and its store."""
+    """Return the output and the store of an uninterrupted run."""
     folder = tmp_path_factory.mktemp("finished")
     prepare(folder, sets)
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as out:
@@ -79,7 +79,7 @@ def finished(sets, tmp_path_factory):
 
 @pytest.fixture
 def store(finished, folder):
-    """A copy of the undisturbed run's store, where the commands look for it."""
+    """Copy the store of the uninterrupted run to where the commands look for it."""
     return Path(shutil.copy(finished[1], folder / "small.sqlite"))
 
 
@@ -89,13 +89,13 @@ def new_files(folder):
 
 
 def rows(path):
-    """The rows of a store without what differs from run to run."""
+    """Return the rows of a store without the columns that vary between runs."""
     with Store.open(path, create=False) as store:
         return [replace(row, seconds=0.0, run=0) for row in store.rows()]
 
 
 def repeats(path, dataset, kernel):
-    """The mean accuracy of each repeat, in percent."""
+    """Return the mean accuracy of each repeat, in percent."""
     accuracies = [row.score for row in rows(path) if (row.dataset, row.kernel) == (dataset, kernel)]
     return 100 * np.reshape(accuracies, (3, 3)).mean(axis=1)
 
@@ -106,12 +106,12 @@ def commands(path):
 
 
 def is_one_line(code, out, err):
-    """Whether a command has ended as on bad input."""
+    """Return whether a command failed with one line, as on bad input."""
     return (code, out, err.count("\n")) == (2, "", 1)
 
 
 def stop_after(monkeypatch, n_folds, error):
-    """Make the fold after so many folds end in an error."""
+    """Raise an error in the fold after ``n_folds`` folds."""
     select, done = runner.select_gram, []
 
     def interrupted(*args, **options):
@@ -124,7 +124,7 @@ def stop_after(monkeypatch, n_folds, error):
 
 
 def forbid_computing(monkeypatch):
-    """Make every Gram matrix and every selection a bug, which the command does not hide."""
+    """Turn every Gram matrix and every selection into a bug, which the command does not hide."""
 
     def computed(*args, **options):
         raise AssertionError("computed")
@@ -136,7 +136,7 @@ def forbid_computing(monkeypatch):
 # -------------------------------------------------------------------- reproduce
 
 
-def test_reproduce_keeps_every_fold_and_prints_the_table(finished):
+def test_reproduce_stores_every_fold_and_prints_the_table(finished):
     out, path = finished
     found = rows(path)
     assert len(found) == N_ROWS
@@ -153,7 +153,7 @@ def test_reproduce_keeps_every_fold_and_prints_the_table(finished):
     assert lines[-1] == "Results: small.sqlite. For a page of tables and statistics: treegram report small.sqlite"
 
 
-def test_reproduce_runs_the_part_that_is_asked_for(run, folder, finished):
+def test_reproduce_runs_only_the_requested_part(run, folder, finished):
     code, out, err = run(
         "reproduce", "small.toml", "--datasets", "B", "--kernels", "colors, scaled", "--repeats", 1, "--jobs", 2
     )
@@ -168,14 +168,14 @@ def test_reproduce_runs_the_part_that_is_asked_for(run, folder, finished):
 
 
 @pytest.mark.slow
-def test_parts_and_threads_add_up_to_the_whole(run, folder, finished):
+def test_parts_and_threads_give_the_same_rows_as_one_run(run, folder, finished):
     assert run("reproduce", "small.toml", "--datasets", "A", "--jobs", 2)[0] == 0
     assert run("reproduce", "small.toml", "--kernels", "trees", "--repeats", 2)[0] == 0
     assert run("reproduce", "small.toml", "--jobs", -1) == (0, finished[0], "")
     assert rows("small.sqlite") == rows(finished[1])
 
 
-def test_a_finished_run_is_only_printed_again(run, store, finished, monkeypatch):
+def test_finished_run_is_printed_without_computing(run, store, finished, monkeypatch):
     forbid_computing(monkeypatch)
     assert run("reproduce", "small.toml") == (0, finished[0], "")
     assert rows(store) == rows(finished[1])
@@ -188,15 +188,15 @@ def test_data_is_hashed_once(run, store, monkeypatch):
     assert len(hashed) == 2
 
 
-def test_the_store_may_have_any_name(run, folder):
+def test_store_can_have_any_name(run, folder):
     code, out, _ = run("reproduce", "small.toml", "--repeats", 1, "--kernels", "trees", "--store", "A/other.db")
     assert code == 0
     assert out.endswith("Results: A/other.db. For a page of tables and statistics: treegram report A/other.db\n")
     assert new_files(folder) == []
 
 
-def test_folders_of_this_machine_are_not_kept(run, folder, finished, tmp_path_factory):
-    """Data sets may be anywhere, in the folder that an option names or beside the study: their names make the folds."""
+def test_absolute_paths_are_not_stored(run, folder, finished, tmp_path_factory):
+    """Data sets may be in the data folder or next to the study; the folds depend only on their names."""
     elsewhere = tmp_path_factory.mktemp("secret") / "data"
     elsewhere.mkdir()
     shutil.move("A", elsewhere / "A")
@@ -210,10 +210,10 @@ def test_folders_of_this_machine_are_not_kept(run, folder, finished, tmp_path_fa
     assert rows("small.sqlite") == rows("moved.sqlite") == first
 
 
-def test_ctrl_c_keeps_what_was_finished(run, folder, finished, monkeypatch):
+def test_ctrl_c_keeps_finished_folds(run, folder, finished, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(patch, 13, KeyboardInterrupt())
-        code, out, err = run("reproduce", "small.toml", "--jobs", 1)  # with more, other folds are under way
+        code, out, err = run("reproduce", "small.toml", "--jobs", 1)  # with several jobs, other folds are running
     assert (code, out) == (130, "")
     assert err == "Interrupted; finished folds are in small.sqlite. Run the same command to resume.\n"
     assert len(rows("small.sqlite")) == 13
@@ -223,7 +223,7 @@ def test_ctrl_c_keeps_what_was_finished(run, folder, finished, monkeypatch):
     assert rows("small.sqlite") == rows(finished[1])
 
 
-def test_a_full_disk_keeps_what_was_finished(run, folder, finished, monkeypatch):
+def test_full_disk_keeps_finished_folds(run, folder, finished, monkeypatch):
     open_store = Store.open
 
     def open_nearly_full(path):
@@ -258,7 +258,7 @@ def test_a_full_disk_keeps_what_was_finished(run, folder, finished, monkeypatch)
         ("repeats = 3", "repeats = ", "small.toml: not valid TOML"),
     ],
 )
-def test_an_error_in_a_study_names_its_key(run, folder, old, new, message):
+def test_study_error_names_its_key(run, folder, old, new, message):
     Path("small.toml").write_text(STUDY.replace(old, new))
     code, out, err = run("reproduce", "small.toml")
     assert is_one_line(code, out, err)
@@ -296,7 +296,7 @@ def test_an_error_in_a_study_names_its_key(run, folder, old, new, message):
         ("report small.toml", "small.toml is not a store of results, or it is damaged"),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_nothing(run, folder, words, message):
+def test_bad_input_prints_one_line_and_writes_nothing(run, folder, words, message):
     code, out, err = run(*words.split())
     assert is_one_line(code, out, err)
     assert message in err
@@ -316,9 +316,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(run, folder, words, message):
     ],
 )
 @pytest.mark.parametrize("command", ["reproduce small.toml", "evaluate A B --kernel wl --folds 3"])
-def test_targets_that_cannot_be_used_are_told_before_anything_is_computed(
-    run, folder, sets, monkeypatch, targets, message, command
-):
+def test_invalid_targets_are_reported_before_computing(run, folder, sets, monkeypatch, targets, message, command):
     shutil.rmtree("A")
     save_tu(replace(sets["A"], targets=None if targets is None else np.array(targets)), "A")
     forbid_computing(monkeypatch)
@@ -330,7 +328,7 @@ def test_targets_that_cannot_be_used_are_told_before_anything_is_computed(
     assert not list(folder.glob("*.sqlite*"))
 
 
-def test_a_store_of_another_study_is_left_alone(run, store):
+def test_store_of_another_study_is_not_changed(run, store):
     Path("other.toml").write_text(STUDY.replace("repeats = 3", "repeats = 1"))
     before = rows(store)
     code, out, err = run("reproduce", "other.toml", "--store", "small.sqlite")
@@ -342,7 +340,7 @@ def test_a_store_of_another_study_is_left_alone(run, store):
 
 
 @pytest.mark.parametrize("command", ["reproduce small.toml", "report small.sqlite"])
-def test_a_damaged_store_is_told_and_left_alone(run, store, command):
+def test_damaged_store_is_reported_and_not_changed(run, store, command):
     content = store.read_bytes()
     store.write_bytes(content[: len(content) // 2])
     before = store.read_bytes()
@@ -353,8 +351,8 @@ def test_a_damaged_store_is_told_and_left_alone(run, store, command):
     assert new_files(store.parent) == ["small.sqlite"]
 
 
-def test_an_error_in_one_kernel_names_it_and_keeps_the_others(run, folder, sets):
-    """Graphs without attributes cannot be scaled: the second kernel fails, what the first has done of this repeat stays."""
+def test_error_in_one_kernel_names_it_and_keeps_the_others(run, folder, sets):
+    """Scaling fails without attributes: the second kernel fails, and the finished folds of the first are kept."""
     shutil.rmtree("A")
     save_tu(replace(sets["A"], attributes=None), "A")
     code, out, err = run("reproduce", "small.toml", "--datasets", "A")
@@ -382,7 +380,7 @@ def test_evaluate_compares_kernels_on_folders(run, folder):
     assert commands("A-B.sqlite") == ["treegram evaluate A B --kernel wl --kernel ODDST --folds 3 --repeats 2"]
 
 
-def test_evaluate_keeps_no_folder_of_this_machine(run, folder):
+def test_evaluate_stores_no_absolute_path(run, folder):
     Path("here").mkdir()
     with contextlib.chdir("here"):
         assert run("evaluate", folder / "A", "../B", "--kernel", "wl", "--folds", 2, "--repeats", 1)[0] == 0
@@ -393,7 +391,7 @@ def test_evaluate_keeps_no_folder_of_this_machine(run, folder):
             assert b"../B" not in content
 
 
-def test_evaluate_names_a_data_set_by_its_folder(run, folder):
+def test_evaluate_names_a_data_set_after_its_folder(run, folder):
     with contextlib.chdir("A"):
         code, out, _ = run("evaluate", "./", "--kernel", "wl", "--folds", 2, "--repeats", 1)
     assert code == 0
@@ -401,7 +399,7 @@ def test_evaluate_names_a_data_set_by_its_folder(run, folder):
     assert (folder / "A" / "A.sqlite").exists()
 
 
-def test_evaluate_goes_on_with_more_repeats(run, folder, monkeypatch):
+def test_evaluate_continues_with_more_repeats(run, folder, monkeypatch):
     words = ("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats")
     assert run(*words, 2, "--store", "whole.sqlite")[0] == 0
     assert "mean over one 3-fold cross-validation" in run(*words, 1)[1]
@@ -410,7 +408,7 @@ def test_evaluate_goes_on_with_more_repeats(run, folder, monkeypatch):
     assert rows("A.sqlite") == rows("whole.sqlite")
 
 
-def test_evaluate_with_fewer_repeats_shows_these_alone(run, folder):
+def test_evaluate_with_fewer_repeats_shows_only_these(run, folder):
     words = ("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats")
     first = run(*words, 1)[1]
     assert run(*words, 3)[1] != first
@@ -422,7 +420,7 @@ def save_with(sets, targets):
     save_tu(replace(sets["A"], targets=np.array(targets)), "A")
 
 
-def test_evaluate_predicts_numbers_where_targets_are_such(run, folder, sets):
+def test_evaluate_uses_regression_for_continuous_targets(run, folder, sets):
     sizes = sets["A"].attributes.reshape(24, -1).mean(axis=1)
     save_with(sets, sizes)
     code, out, err = run("evaluate", "A", "--kernel", "oddcl", "--kernel", "wl", "--folds", 3, "--repeats", 2)
@@ -448,14 +446,14 @@ def test_evaluate_predicts_numbers_where_targets_are_such(run, folder, sets):
     assert "support vector" not in page
 
 
-def test_evaluate_takes_whole_numbers_for_numbers_if_told_so(run, folder, sets):
+def test_evaluate_treats_integers_as_regression_when_requested(run, folder, sets):
     save_with(sets, np.arange(24))
     words = ("evaluate", "A", "--kernel", "wl", "--folds", 2, "--repeats", 1)
     assert "mean absolute error" in run(*words, "--task", "regression")[1]
     assert rows("A.sqlite")[0].task == "regression"
 
 
-def test_evaluate_does_not_mix_classes_and_numbers(run, folder, sets):
+def test_evaluate_does_not_mix_classification_and_regression(run, folder, sets):
     save_with(sets, np.linspace(0, 1, 24))
     code, out, err = run("evaluate", "A", "B", "--kernel", "wl")
     assert is_one_line(code, out, err)
@@ -468,14 +466,14 @@ def test_evaluate_does_not_mix_classes_and_numbers(run, folder, sets):
     assert new_files(folder) == []
 
 
-def test_evaluate_shows_other_scores_of_classes(run, folder):
+def test_evaluate_prints_other_classification_metrics(run, folder):
     code, out, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1)
     assert (code, err) == (0, "")
     assert "also  data set  balanced accuracy, %  macro F1, %  ROC AUC, %" in out
     assert all(row.roc_auc is not None for row in rows("A.sqlite"))
 
 
-def test_evaluate_searches_scales_and_widths(run, folder):
+def test_evaluate_searches_scales_and_gammas(run, folder):
     words = ("evaluate", "A", "--kernel", "oddcl", "--kernel", "wl", "--folds", 2, "--repeats", 1)
     code, _, err = run(*words, "--scale", "raw,robust", "--gamma", "none,0.01,scale")
     assert (code, err) == (0, "")
@@ -488,7 +486,7 @@ def test_evaluate_searches_scales_and_widths(run, folder):
     assert commands("A.sqlite")[0].endswith("--scale raw,robust --gamma none,0.01,scale")
 
 
-def test_evaluate_uses_edge_labels_on_request(run, folder):
+def test_evaluate_uses_edge_labels_when_requested(run, folder):
     code, _, err = run("evaluate A --kernel wl --kernel sp --use-edge-labels --folds 2 --repeats 1")
     assert code == 2
     assert "the graphs have no edge labels" in err
@@ -506,7 +504,7 @@ def test_evaluate_uses_edge_labels_on_request(run, folder):
         ("--kernel wl --scale robust", "--scale has no effect on wl; it is for --kernel attributedwalk, csm, gik"),
     ],
 )
-def test_scales_and_widths_that_cannot_be_are_told(run, folder, words, message):
+def test_invalid_scales_and_gammas_are_reported(run, folder, words, message):
     code, out, err = run("evaluate", "A", *words.split())
     assert is_one_line(code, out, err)
     assert message in err
@@ -514,7 +512,7 @@ def test_scales_and_widths_that_cannot_be_are_told(run, folder, words, message):
 
 
 @pytest.mark.filterwarnings("always")
-def test_vectors_in_too_large_a_unit_are_told_with_the_cure(run, folder, sets):
+def test_attributes_on_a_large_scale_are_reported_with_a_remedy(run, folder, sets):
     shutil.rmtree("A")
     save_tu(replace(sets["A"], attributes=sets["A"].attributes * 1e6), "A")
     words = ("evaluate", "A", "--kernel", "oddcl", "--folds", 2, "--repeats", 1)
@@ -570,7 +568,7 @@ RARE = [1] * 15 + [2] * 8 + [7]
 
 
 @pytest.mark.filterwarnings("always")
-def test_a_rare_class_is_told_and_stops_nothing(run, folder, sets):
+def test_rare_class_is_reported_and_does_not_stop_the_run(run, folder, sets):
     save_with(sets, RARE)
     code, _, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1)
     assert code == 0
@@ -582,7 +580,7 @@ def test_a_rare_class_is_told_and_stops_nothing(run, folder, sets):
 
 
 @pytest.mark.filterwarnings("always")
-def test_rare_classes_can_be_left_out(run, folder, sets):
+def test_rare_classes_can_be_dropped(run, folder, sets):
     save_with(sets, RARE)
     code, out, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1, "--min-class-size", 5)
     assert code == 0
@@ -599,7 +597,7 @@ def test_rare_classes_can_be_left_out(run, folder, sets):
 # -------------------------------------------------------------------- report
 
 
-def test_report_writes_a_page_and_its_markdown(run, store):
+def test_report_writes_html_and_markdown(run, store):
     before = store.read_bytes()
     assert run("report", "small.sqlite") == (0, "small.html\nsmall.md\n", "")
     page, text = Path("small.html").read_text(), Path("small.md").read_text()
@@ -613,7 +611,7 @@ def test_report_writes_a_page_and_its_markdown(run, store):
     assert new_files(store.parent) == ["small.html", "small.md", "small.sqlite"]
 
 
-def test_report_replaces_files_only_if_told_to(run, store):
+def test_report_overwrites_files_only_with_force(run, store):
     Path("page.md").write_text("my own page")
     code, out, err = run("report", "small.sqlite", "-o", "page.html")
     assert is_one_line(code, out, err)
@@ -624,7 +622,7 @@ def test_report_replaces_files_only_if_told_to(run, store):
     assert "A small study" in Path("page.md").read_text()
 
 
-def test_report_writes_what_a_paper_needs(run, store):
+def test_report_writes_latex_bibtex_and_csv(run, store):
     options = ("--latex", "tables", "--figures", "figures", "--csv", "folds.csv")
     code, out, err = run("report", "small.sqlite", *options)
     assert (code, err) == (0, "")
@@ -646,7 +644,7 @@ def test_report_writes_what_a_paper_needs(run, store):
 
 
 @pytest.mark.parametrize("name", ["small.html", "small.md"])
-def test_report_never_replaces_the_store(run, store, name):
+def test_report_never_overwrites_the_store(run, store, name):
     store.rename(name)
     before = Path(name).read_bytes()
     code, out, err = run("report", name)
@@ -670,21 +668,21 @@ def change_study(store, old, new):
         connection.commit()
 
 
-def test_report_trusts_no_study_in_a_store(run, store):
+def test_report_does_not_trust_the_study_in_a_store(run, store):
     change_study(store, "repeats = 3", "repeats = 0")
     code, out, err = run("report small.sqlite")
     assert is_one_line(code, out, err)
     assert "protocol.repeats" in err
 
 
-def test_a_report_needs_no_kernel_of_this_version(run, store):
-    """Rows are found by what the study says, so that those of the kernel with another name are not."""
+def test_report_works_with_unknown_kernels(run, store):
+    """Rows are found by the study's keys, so rows of the renamed kernel are not found."""
     change_study(store, "wlcl", "nosuch")
     assert run("report", "small.sqlite")[0] == 0
     assert "nosuch; attributes robust" in Path("small.md").read_text()
 
 
-def test_a_crafted_store_is_refused_and_gives_no_page(run, store):
+def test_malicious_store_is_rejected_and_writes_no_page(run, store):
     with contextlib.closing(sqlite3.connect(store)) as connection:
         connection.execute("UPDATE result SET inner_score = 9e999")
         connection.commit()
@@ -694,7 +692,7 @@ def test_a_crafted_store_is_refused_and_gives_no_page(run, store):
     assert new_files(store.parent) == ["small.sqlite"]
 
 
-def test_control_characters_in_a_store_reach_no_page(run, store):
+def test_control_characters_in_a_store_are_escaped(run, store):
     text = "\x1b[31m\u009b\u202e<script>"
     with contextlib.closing(sqlite3.connect(store)) as connection:
         connection.execute("UPDATE run SET command = ?, started = ?", (text, text))
@@ -712,7 +710,7 @@ def test_control_characters_in_a_store_reach_no_page(run, store):
 
 
 def save_under(graphs, name):
-    """A folder of any name; `save_tu` itself allows plain ones only."""
+    """Save a data set under any folder name; ``save_tu`` itself allows only plain names."""
     save_tu(graphs, "plain")
     for file in Path("plain").iterdir():
         file.rename(file.with_name(file.name.replace("plain", name)))
@@ -720,7 +718,7 @@ def save_under(graphs, name):
 
 
 @pytest.mark.parametrize("name", ["\N{DEER}", "graphs \N{GREEK SMALL LETTER BETA} & <b>", 'it\'s "quoted"'])
-def test_any_printable_folder_can_be_evaluated_and_reported(run, folder, sets, name):
+def test_folders_with_any_printable_name_can_be_evaluated_and_reported(run, folder, sets, name):
     save_under(sets["A"], name)
     code, out, err = run("evaluate", f"./{name}", "--kernel", "wl", "--folds", 2, "--repeats", 1, "--store", "s.sqlite")
     assert (code, err) == (0, "")

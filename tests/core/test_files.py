@@ -1,4 +1,4 @@
-"""Files are complete in their place or not there at all, whoever disturbs the writer."""
+"""Tests of atomic file writing: a file is complete or absent, whatever interrupts the writer."""
 
 import contextlib
 import errno
@@ -31,7 +31,7 @@ def write(path, content=b"new"):
 # -------------------------------------------------------------------- one file
 
 
-def test_a_file_appears_when_it_is_complete(tmp_path):
+def test_file_appears_only_when_complete(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     with replacing(path) as file:
@@ -42,7 +42,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path):
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
-def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, error):
+def test_error_keeps_the_old_file_and_leaves_nothing_else(tmp_path, error):
     path = tmp_path / "file"
     path.write_bytes(b"old")
 
@@ -58,8 +58,8 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, error):
 
 
 @unix
-def test_a_full_disk_leaves_nothing_and_is_named(tmp_path):
-    """Closing the file fails as well, since it writes what is buffered."""
+def test_full_disk_leaves_nothing_and_is_reported(tmp_path):
+    """Closing the file fails too, because it flushes the buffer."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
@@ -70,7 +70,7 @@ def test_a_full_disk_leaves_nothing_and_is_named(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_two_writers_do_not_share_a_temporary_file(tmp_path):
+def test_two_writers_use_different_temporary_files(tmp_path):
     path = tmp_path / "file"
     with replacing(path) as first:
         first.write(b"first")
@@ -82,7 +82,7 @@ def test_two_writers_do_not_share_a_temporary_file(tmp_path):
 
 
 @unix
-def test_temporary_names_cannot_be_guessed_and_are_created_exclusively(tmp_path, monkeypatch):
+def test_temporary_names_are_unpredictable_and_created_exclusively(tmp_path, monkeypatch):
     used = set()
     for _ in range(3):
         with replacing(tmp_path / "file"):
@@ -90,17 +90,17 @@ def test_temporary_names_cannot_be_guessed_and_are_created_exclusively(tmp_path,
             used.add(name)
     assert len(used) == 3
     assert all(re.fullmatch(r"\.treegram-[0-9a-f]{32}\.part", name) for name in used)
-    monkeypatch.setattr(_files.secrets, "token_hex", lambda n: "0" * 2 * n)  # as if it had been guessed
+    monkeypatch.setattr(_files.secrets, "token_hex", lambda n: "0" * 2 * n)  # as if an attacker had guessed it
     (tmp_path / LEFTOVER).symlink_to(tmp_path / "victim")
     (tmp_path / "victim").write_bytes(b"precious")
     with pytest.raises(FileExistsError):
         write(tmp_path / "file")
     assert (tmp_path / "victim").read_bytes() == b"precious"
-    assert (tmp_path / LEFTOVER).is_symlink()  # nothing that is not ours is removed
+    assert (tmp_path / LEFTOVER).is_symlink()  # files of others are not removed
 
 
 @unix
-def test_a_link_in_the_place_of_the_target_is_replaced_and_not_followed(tmp_path):
+def test_symlink_at_the_target_is_replaced_and_not_followed(tmp_path):
     (tmp_path / "victim").write_bytes(b"precious")
     (tmp_path / "file").symlink_to(tmp_path / "victim")
     write(tmp_path / "file")
@@ -111,7 +111,7 @@ def test_a_link_in_the_place_of_the_target_is_replaced_and_not_followed(tmp_path
 
 @unix
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
-def test_the_permissions_of_an_older_file_stay(tmp_path, mode):
+def test_permissions_of_an_existing_file_are_kept(tmp_path, mode):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     path.chmod(mode)
@@ -121,7 +121,7 @@ def test_the_permissions_of_an_older_file_stay(tmp_path, mode):
 
 
 @unix
-def test_a_new_file_has_the_usual_permissions(tmp_path):
+def test_new_file_has_default_permissions(tmp_path):
     (tmp_path / "usual").touch()
     write(tmp_path / "file")
     assert (tmp_path / "file").stat().st_mode == (tmp_path / "usual").stat().st_mode
@@ -138,7 +138,7 @@ def test_content_is_synced_before_the_rename(tmp_path, monkeypatch):
 # -------------------------------------------------------------------- folders
 
 
-def test_a_scratch_folder_is_private_and_goes_with_all_that_is_in_it(tmp_path):
+def test_scratch_folder_is_private_and_removed_with_its_content(tmp_path):
     with contextlib.suppress(KeyboardInterrupt), scratch_folder(tmp_path) as folder:
         (folder / "finished").mkdir()
         (folder / "finished").rename(tmp_path / "finished")
@@ -150,7 +150,7 @@ def test_a_scratch_folder_is_private_and_goes_with_all_that_is_in_it(tmp_path):
 
 
 @unix
-def test_a_folder_has_one_writer(tmp_path):
+def test_folder_has_one_writer(tmp_path):
     with only_writer(tmp_path), pytest.raises(StoreError, match="Another process is writing"), only_writer(tmp_path):
         pass
     with only_writer(tmp_path):
@@ -158,7 +158,7 @@ def test_a_folder_has_one_writer(tmp_path):
 
 
 @pytest.mark.parametrize("without", ["module", pytest.param("locks", marks=unix)])
-def test_systems_without_locks_have_any_number_of_writers(tmp_path, monkeypatch, without):
+def test_systems_without_locks_allow_several_writers(tmp_path, monkeypatch, without):
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -168,11 +168,11 @@ def test_systems_without_locks_have_any_number_of_writers(tmp_path, monkeypatch,
         pass
 
 
-# -------------------------------------------------------------------- before the computation
+# -------------------------------------------------------------------- checks before computing
 
 
 @unix
-def test_a_target_that_can_be_written_is_left_alone(tmp_path):
+def test_writable_target_is_not_changed(tmp_path):
     (tmp_path / "file").write_bytes(b"old")
     check_writable(tmp_path / "file")
     check_writable(tmp_path / "new")
@@ -189,13 +189,13 @@ def test_a_target_that_can_be_written_is_left_alone(tmp_path):
         ("folder", IsADirectoryError, r"folder is a folder; the output must be a file"),
     ],
 )
-def test_a_target_that_cannot_be_written_is_refused(tmp_path, name, error, message):
+def test_unwritable_target_raises(tmp_path, name, error, message):
     (tmp_path / "folder").mkdir()
     with pytest.raises(error, match=message):
         check_writable(tmp_path / name)
 
 
-def test_a_folder_without_write_permission_is_refused(tmp_path, monkeypatch):
+def test_read_only_folder_raises(tmp_path, monkeypatch):
     def refuse(dir):  # noqa: A002 (tempfile's name)
         raise PermissionError(errno.EACCES, "Permission denied")
 
@@ -204,7 +204,7 @@ def test_a_folder_without_write_permission_is_refused(tmp_path, monkeypatch):
         check_writable(tmp_path / "file")
 
 
-def test_too_little_room_is_told(tmp_path, monkeypatch):
+def test_too_little_disk_space_raises(tmp_path, monkeypatch):
     monkeypatch.setattr(_files.shutil, "disk_usage", lambda path: SimpleNamespace(free=2_000_000))
     check_space(tmp_path / "file", 900_000)
     with pytest.raises(OSError, match=r"file needs 0.001 GB, but the disk has only 0.002 GB left"):

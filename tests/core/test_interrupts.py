@@ -20,11 +20,11 @@ while True:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.3])
-def test_an_interrupt_is_an_exception(delay):
+def test_interrupt_raises_keyboard_interrupt(delay):
     with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
         errors = process.communicate(timeout=60)[1]
-    assert process.returncode == -signal.SIGINT  # as Python ends after KeyboardInterrupt
+    assert process.returncode == -signal.SIGINT  # the exit code of Python after KeyboardInterrupt
     assert errors.rstrip().endswith(b"KeyboardInterrupt")

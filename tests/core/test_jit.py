@@ -1,4 +1,4 @@
-"""Compiled functions: cached on disk, linked into compiled callers, and safe to call from Python."""
+"""Tests of compiled functions: cached on disk, linked into compiled callers, and safe to call from Python."""
 
 import os
 import re
@@ -61,7 +61,7 @@ EXPECTED = ["11.0", "5", "9", "1.0", "0.0"]
 
 @pytest.fixture
 def call(tmp_path):
-    """Run a program in a folder with compiled functions; gives the results, the number of compilations and of cache hits."""
+    """Run a program in a folder with compiled functions; return results, number of compilations and of cache hits."""
     (tmp_path / "loop.py").write_text(MODULE)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_DISABLE_JIT": "0"}
 
@@ -75,13 +75,13 @@ def call(tmp_path):
     return run
 
 
-def test_any_function_can_be_called_from_python_and_is_cached(call):
+def test_every_function_can_be_called_from_python_and_is_cached(call):
     assert call() == (EXPECTED, 5, 0)
     assert call() == (EXPECTED, 0, 1)
 
 
 @pytest.mark.parametrize("before", [NO_LINKING, NO_FOLDER], ids=["another numba", "no folder for a cache"])
-def test_without_linking_or_a_cache_results_are_the_same(call, before):
+def test_results_are_the_same_without_linking_or_cache(call, before):
     assert call(before)[0] == EXPECTED
 
 
@@ -94,7 +94,7 @@ def compiler(request):
 
 
 def results_in_this_process():
-    """Results of functions without a file: nothing of them is cached, so they are compiled now."""
+    """Return results of functions without a file, which are not cached and therefore compiled now."""
     loop = {}
     exec(MODULE + BITS, loop)
     return [loop["total"](np.arange(3.0)), loop["_add"](2, 1), loop["_square"](3), loop["there_and_back"](0.5)]
@@ -105,7 +105,7 @@ def test_functions_are_linked_into_their_callers(compiler):
     assert jit_module._linking_compiler() is not None
 
 
-def test_another_numba_compiles_in_its_own_way(compiler, monkeypatch):
+def test_unsupported_numba_falls_back_to_plain_njit(compiler, monkeypatch):
     def fail():
         raise ImportError("renamed")
 
@@ -115,7 +115,7 @@ def test_another_numba_compiles_in_its_own_way(compiler, monkeypatch):
 
 
 @pytest.mark.parametrize("is_watched", [True, False])
-def test_the_first_compilation_is_announced_once_if_somebody_watches(monkeypatch, capsys, is_watched):
+def test_first_compilation_is_announced_once_when_progress_is_shown(monkeypatch, capsys, is_watched):
     monkeypatch.setattr(jit_module, "is_watched", lambda: is_watched)
     compilations = jit_module._Compilations()
     function = SimpleNamespace(__module__="treegram.structure.trees")
@@ -130,8 +130,8 @@ def test_the_first_compilation_is_announced_once_if_somebody_watches(monkeypatch
     assert capsys.readouterr() == ("", message if is_watched else "")
 
 
-def test_only_one_module_uses_the_internals_of_numba():
-    """A release may rename them. This file names them to take them away."""
+def test_only_one_module_uses_numba_internals():
+    """A release may rename them. This file names them only to remove them."""
     own = {ROOT / "src/treegram/_core/jit.py", Path(__file__)}
     files = [path for folder in ("src", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
     found = [str(path) for path in files if path not in own and re.search(r"numba\.core\b", path.read_text("utf-8"))]

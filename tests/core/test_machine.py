@@ -1,4 +1,4 @@
-"""What is known of the machine, and of machines that say less."""
+"""Tests of memory and processor detection, including systems that report less."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from treegram._core import machine
 
 @pytest.fixture
 def files(monkeypatch, tmp_path):
-    """Let the module read the files of another system; gives a function that writes one of them."""
+    """Let the module read the files of another system; return a function that writes one of them."""
     monkeypatch.setattr(machine, "Path", lambda name: tmp_path / name.strip("/").replace("/", "-"))
 
     def write(name, text):
@@ -19,7 +19,7 @@ def files(monkeypatch, tmp_path):
     return write
 
 
-def test_free_memory_is_unknown_where_nothing_says_it(files):
+def test_free_memory_is_unknown_when_not_reported(files):
     assert machine.available_bytes() == float("inf")
 
 
@@ -33,7 +33,7 @@ def test_free_memory_is_that_of_the_container(files, limit, expected):
     assert machine.available_bytes() == expected
 
 
-def test_processor_and_memory_are_described_as_far_as_they_are_known(tmp_path, monkeypatch):
+def test_processor_and_memory_are_reported_as_far_as_known(tmp_path, monkeypatch):
     info = tmp_path / "cpuinfo"
     info.write_text("processor : 0\nmodel name : Fast 9000\n")
     assert machine._processor(info) == "Fast 9000"

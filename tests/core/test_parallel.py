@@ -1,4 +1,4 @@
-"""Tasks in threads: their order, their errors, and who says how many threads there are."""
+"""Tests of tasks in threads: order, errors, and the number of threads."""
 
 import contextlib
 import signal
@@ -12,7 +12,7 @@ from treegram._core.parallel import run_tasks
 
 
 def names_of_threads(n_tasks, **options):
-    """The thread of each task; a task waits until another has begun, so that no thread does the work of all."""
+    """Return the thread of each task; each task waits for another one, so that no thread runs all of them."""
     meeting = threading.Barrier(2)
 
     def name():
@@ -24,7 +24,7 @@ def names_of_threads(n_tasks, **options):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, -1])
-def test_results_come_in_the_order_of_the_tasks(n_jobs):
+def test_results_are_in_task_order(n_jobs):
     def late(i):
         time.sleep(0.01 * (i == 0))
         return i
@@ -32,7 +32,7 @@ def test_results_come_in_the_order_of_the_tasks(n_jobs):
     assert list(run_tasks(late, [(i,) for i in range(9)], n_jobs=n_jobs, label=None)) == list(range(9))
 
 
-def test_one_job_runs_in_the_thread_of_the_caller():
+def test_one_job_runs_in_the_calling_thread():
     assert set(names_of_threads(2, n_jobs=1)) == {threading.current_thread().name}
     assert set(names_of_threads(1, n_jobs=4)) == {threading.current_thread().name}
 
@@ -41,14 +41,14 @@ def test_two_jobs_run_in_two_threads():
     assert len(set(names_of_threads(2, n_jobs=2))) == 2
 
 
-def test_joblib_says_how_many_threads_where_the_caller_does_not():
+def test_joblib_config_sets_the_default_number_of_threads():
     with joblib.parallel_config("threading", n_jobs=2):
         assert len(set(names_of_threads(2, n_jobs=None))) == 2
     assert len(set(names_of_threads(2, n_jobs=None))) == 1
 
 
-def test_threads_of_threads_of_threads_are_one():
-    """As in joblib: the workers of a worker may have workers, and these may not."""
+def test_third_level_of_nesting_runs_in_one_thread():
+    """As in joblib: two levels of workers may run in parallel, a third level may not."""
 
     def inner():
         return joblib.Parallel(n_jobs=2, prefer="threads")(
@@ -60,7 +60,7 @@ def test_threads_of_threads_of_threads_are_one():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_error_reaches_the_caller_and_ends_the_work(n_jobs):
+def test_error_reaches_the_caller_and_stops_the_work(n_jobs):
     ran = []
 
     def fail(i):
@@ -74,7 +74,7 @@ def test_an_error_reaches_the_caller_and_ends_the_work(n_jobs):
     assert len(ran) < 50
 
 
-def test_a_caller_that_leaves_halfway_ends_the_work():
+def test_abandoned_generator_stops_the_work():
     ran = []
 
     def note(i):
@@ -91,8 +91,8 @@ def test_a_caller_that_leaves_halfway_ends_the_work():
     assert len(ran) == seen
 
 
-def test_an_interrupt_of_the_caller_does_not_wait_for_its_turn():
-    """Signals reach the main thread, while the others are at work."""
+def test_interrupt_does_not_wait_for_running_tasks():
+    """Signals reach the main thread while the others are working."""
     released = threading.Event()
 
     def work():

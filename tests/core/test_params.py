@@ -1,4 +1,4 @@
-"""Allowed values of parameters: what they accept, and how errors describe them."""
+"""Tests of parameter rules: accepted values, and how errors describe them."""
 
 import math
 
@@ -22,13 +22,13 @@ from treegram._core.params import NOTHING, Number, Whole, Words, check_value
         (Words("b", "a"), "one of 'a', 'b'", ["a"], ["c", None, 1]),
     ],
 )
-def test_values_are_accepted_or_refused(allowed, text, good, bad):
+def test_values_are_accepted_or_rejected(allowed, text, good, bad):
     assert str(allowed) == text
     assert all(allowed.accepts(value) for value in good)
     assert not any(allowed.accepts(value) for value in bad)
 
 
-def test_an_error_names_the_parameter_and_the_alternatives():
+def test_error_names_the_parameter_and_the_alternatives():
     check_value("depth", "WL", None, (Whole(0), NOTHING))
     with pytest.raises(ParameterError, match=r"^depth of WL must be a whole number of at least 0 or None; got -1\.$"):
         check_value("depth", "WL", np.int64(-1), (Whole(0), NOTHING))

@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def terminal(monkeypatch):
     stream = Terminal()
-    # Not sys.stderr itself: pytest changes it between a fixture and its test.
+    # Not sys.stderr itself: pytest replaces it between a fixture and its test.
     monkeypatch.setattr(_progress, "sys", SimpleNamespace(stderr=stream, modules={}))
     monkeypatch.setattr(_progress, "shutil", SimpleNamespace(get_terminal_size=lambda: SimpleNamespace(columns=40)))
     return stream
@@ -25,7 +25,7 @@ def terminal(monkeypatch):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that goes on by one second with each look; gives a function that sets another step."""
+    """Patch the clock to advance one second per call; return a function that sets another step."""
 
     def set_step(step):
         times = itertools.count(0, step)
@@ -36,7 +36,7 @@ def clock(monkeypatch):
 
 
 def screen(text):
-    """What a terminal shows of the text: each line of its history without what was written over."""
+    """Return what a terminal shows: each line of its history without overwritten text."""
     shown = []
     for piece in text.split("\r"):
         old = shown[-1] if shown else ""
@@ -44,11 +44,11 @@ def screen(text):
     return [line.rstrip() for line in shown]
 
 
-def test_items_come_through_unchanged(terminal):
+def test_items_pass_through_unchanged(terminal):
     assert list(track(iter("abc"), 3, "Work")) == ["a", "b", "c"]
 
 
-def test_long_work_shows_share_and_time_left_and_wipes_the_line(terminal, clock):
+def test_long_work_shows_percentage_and_time_left_and_clears_the_line(terminal, clock):
     assert list(track(range(4), 4, "Work")) == [0, 1, 2, 3]
     assert screen(terminal.getvalue()) == [
         "",
@@ -60,7 +60,7 @@ def test_long_work_shows_share_and_time_left_and_wipes_the_line(terminal, clock)
     ]
 
 
-def test_work_without_a_known_end_shows_what_was_done(terminal, clock):
+def test_work_of_unknown_length_shows_the_number_of_items(terminal, clock):
     list(track(range(2), label="Work"))
     assert "Work: 2 done in 0:00:02" in screen(terminal.getvalue())
 
@@ -78,13 +78,13 @@ def test_updates_are_rare(terminal, clock):
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), None])
-def test_nothing_is_written_where_nobody_looks(monkeypatch, clock, stream):
+def test_nothing_is_written_without_a_terminal(monkeypatch, clock, stream):
     monkeypatch.setattr(_progress, "sys", SimpleNamespace(stderr=stream, modules={}))
     assert list(track(range(4), 4, "Work")) == [0, 1, 2, 3]
     assert stream is None or stream.getvalue() == ""
 
 
-def test_the_line_is_wiped_after_an_error_too(terminal, clock):
+def test_line_is_cleared_after_an_error(terminal, clock):
     def fail():
         yield from range(3)
         raise RuntimeError("broken")
@@ -95,7 +95,7 @@ def test_the_line_is_wiped_after_an_error_too(terminal, clock):
     assert screen(terminal.getvalue())[-1] == ""
 
 
-def test_the_line_is_wiped_when_nobody_wants_the_rest(terminal, clock):
+def test_line_is_cleared_when_the_generator_is_abandoned(terminal, clock):
     items = track(range(9), 9, "Work")
     for _ in range(5):
         next(items)
@@ -103,7 +103,7 @@ def test_the_line_is_wiped_when_nobody_wants_the_rest(terminal, clock):
     assert screen(terminal.getvalue())[-1] == ""
 
 
-def test_the_line_fits_the_terminal(terminal, clock):
+def test_line_fits_the_terminal(terminal, clock):
     list(track(range(4), 4, "A label that is much too long for the terminal"))
     assert max(len(line) for line in screen(terminal.getvalue())) == 39
 
@@ -118,14 +118,14 @@ def log(monkeypatch):
     return stream
 
 
-def test_a_log_gets_a_line_every_half_minute_and_one_at_the_end(log, clock):
+def test_log_gets_a_line_every_half_minute_and_one_at_the_end(log, clock):
     clock(10.0)
     with verbosely(1):
         list(track(range(7), 7, "Work"))
     assert log.getvalue() == "Work:  43%, 0:00:40 left\nWork:  86%, 0:00:10 left\nWork: 7 done in 0:01:20\n"
 
 
-def test_a_log_stays_empty_for_short_work_and_unless_asked_for(log, clock):
+def test_log_stays_empty_for_short_work_and_unless_verbose(log, clock):
     clock(0.1)
     with verbosely(1):
         list(track(range(7), 7, "Work"))
@@ -136,7 +136,7 @@ def test_a_log_stays_empty_for_short_work_and_unless_asked_for(log, clock):
     assert log.getvalue() == ""
 
 
-def test_a_model_that_is_not_verbose_does_not_silence_a_command_that_is(log, clock):
+def test_non_verbose_model_does_not_silence_a_verbose_command(log, clock):
     clock(10.0)
     with verbosely(1), verbosely(0):
         list(track(range(3), 3, "Work"))
@@ -144,7 +144,7 @@ def test_a_model_that_is_not_verbose_does_not_silence_a_command_that_is(log, clo
     assert not _progress._is_verbose.get()
 
 
-def test_a_terminal_shows_its_line_alone_though_verbose(terminal, clock):
+def test_terminal_shows_only_its_line_when_verbose(terminal, clock):
     with verbosely(1):
         list(track(range(4), 4, "Work"))
     assert screen(terminal.getvalue())[-1] == ""
@@ -164,14 +164,14 @@ def test_verbose_models_write_to_logs(log, clock, verbose):
 
 @pytest.fixture
 def notebook(log, monkeypatch):
-    """As in a kernel: the stream of a cell's output."""
+    """Mimic an IPython kernel: the output stream of a cell."""
     shell = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel="a kernel"))
     monkeypatch.setitem(_progress.sys.modules, "IPython", shell)
     _progress.sys.stdout = io.StringIO()
     return _progress.sys.stdout
 
 
-def test_a_notebook_shows_a_line_that_is_gone_at_the_end(notebook, log, clock):
+def test_notebook_shows_a_line_that_is_removed_at_the_end(notebook, log, clock):
     with verbosely(1):
         assert list(track(range(4), 4, "Work")) == [0, 1, 2, 3]
     lines = screen(notebook.getvalue())
@@ -179,14 +179,14 @@ def test_a_notebook_shows_a_line_that_is_gone_at_the_end(notebook, log, clock):
     assert lines[-1] == log.getvalue() == ""
 
 
-def test_a_notebook_shows_nothing_of_short_work(notebook, clock):
+def test_notebook_shows_nothing_for_short_work(notebook, clock):
     clock(0.1)
     list(track(range(15), 15, "Work"))
     assert notebook.getvalue() == ""
 
 
 @pytest.mark.parametrize("shell", [SimpleNamespace(), None])
-def test_a_shell_without_a_kernel_is_no_notebook(notebook, clock, monkeypatch, shell):
+def test_shell_without_a_kernel_is_not_a_notebook(notebook, clock, monkeypatch, shell):
     monkeypatch.setattr(_progress.sys.modules["IPython"], "get_ipython", lambda: shell)
     list(track(range(4), 4, "Work"))
     assert notebook.getvalue() == ""
@@ -200,7 +200,7 @@ for _ in track(range(8), 8, "Work"):
 """
 
 
-def test_a_real_kernel_shows_the_line():
+def test_real_kernel_shows_the_line():
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(KERNEL_CELL)])

@@ -16,7 +16,7 @@ def test_all_images_become_small_graphs():
     assert graphs.sizes.min() > 0
 
 
-def test_nodes_and_edges_are_those_of_the_image():
+def test_nodes_and_edges_match_the_image():
     graphs, _ = load_digits_graphs()
     image = load_digits().images[7]
     graph = graphs[7]
@@ -29,7 +29,7 @@ def test_nodes_and_edges_are_those_of_the_image():
 
 
 @pytest.mark.parametrize("n_levels", [1, 2, 3, 13])
-def test_labels_are_equal_steps_of_gray(n_levels):
+def test_labels_are_equal_gray_levels(n_levels):
     graphs, _ = load_digits_graphs(n_levels=n_levels)
     assert graphs.label_values == tuple(range(n_levels))
     ink = graphs.attributes[:, 2]
@@ -38,7 +38,7 @@ def test_labels_are_equal_steps_of_gray(n_levels):
     assert all(np.less(brightest[:-1], palest[1:]))
 
 
-def test_the_attributes_suit_the_default_node_kernel():
+def test_attributes_suit_the_default_node_kernel():
     graphs, y = load_digits_graphs()
     graphs, y = graphs[:150], y[:150]
     squares = (graphs.attributes**2).sum(axis=1)
@@ -51,7 +51,7 @@ def test_the_attributes_suit_the_default_node_kernel():
 
 
 @pytest.mark.parametrize("n_levels", [0, 17, 1.5])
-def test_wrong_parameters_are_named(n_levels):
+def test_invalid_parameters_raise(n_levels):
     message = "n_levels of load_digits_graphs must be a whole number of at least 1 and at most 16; got"
     with pytest.raises(ParameterError, match=message):
         load_digits_graphs(n_levels=n_levels)

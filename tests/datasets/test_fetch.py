@@ -12,8 +12,8 @@ import pytest
 from treegram import DatasetError, Graphs, load_tu
 from treegram.datasets import fetch as _fetch
 
-# Most tests download a set that is not in the list of checksums, which one test is about.
-# requests leaves the socket of a download that broke off to the garbage collector.
+# Most tests download a set that is not in the list of checksums, which has its own test.
+# requests leaves the socket of an aborted download to the garbage collector.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:There are no checksums"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -24,7 +24,7 @@ EXPECTED = Graphs.from_edges([[(0, 1)], []], n_nodes=[2, 1], targets=[1, 2])
 
 
 def zipped(members, method=zipfile.ZIP_DEFLATED):
-    """Bytes of a zip; members are pairs of a name or ZipInfo and a text."""
+    """Return a zip file as bytes; members are pairs of a name or ZipInfo and a text."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, text in members:
@@ -48,7 +48,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def mirror(tmp_path, monkeypatch, server):
-    """A mirror on this machine; gives a function that puts an archive there."""
+    """Set up a local mirror; return a function that adds an archive to it."""
     monkeypatch.setenv("TREEGRAM_MIRROR", server)
 
     def put(data, name="SET"):
@@ -58,7 +58,7 @@ def mirror(tmp_path, monkeypatch, server):
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """A mirror with a few bad habits, each under its own path."""
+    """Serve the mirror's files, with a failure mode under each special path."""
 
     def do_GET(self):
         if self.path.startswith("/short/"):  # promises more than it sends
@@ -83,7 +83,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(tmp_path):
-    """Address of an http server on this machine, which serves the mirror's files."""
+    """Return the address of a local HTTP server with the mirror's files."""
     (tmp_path / "mirror").mkdir()
     handler = functools.partial(Handler, directory=str(tmp_path / "mirror"))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
@@ -94,14 +94,14 @@ def server(tmp_path):
         thread.join()
 
 
-def assert_nothing_stays(home):
+def assert_nothing_is_left(home):
     assert not home.exists() or list(home.iterdir()) == []
 
 
-# -------------------------------------------------------------------- what works
+# -------------------------------------------------------------------- successful downloads
 
 
-def test_a_set_is_downloaded_once(home, mirror, tmp_path):
+def test_data_set_is_downloaded_once(home, mirror, tmp_path):
     mirror(zipped([("SET/", ""), *members(), ("SET/README.txt", "hello")]))
     graphs, y = load_tu("SET", data_dir=home)
     assert graphs == EXPECTED
@@ -118,7 +118,7 @@ def test_a_set_is_downloaded_once(home, mirror, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights as on unix")
-def test_others_may_read_what_was_downloaded(home, mirror):
+def test_downloaded_files_are_readable_by_others(home, mirror):
     mirror(zipped(members()))
     load_tu("SET", data_dir=home)
     assert (home / "SET").stat().st_mode & 0o777 == 0o777 & ~_umask()
@@ -130,7 +130,7 @@ def _umask():
     return mask
 
 
-def test_other_files_are_left_out(home, mirror):
+def test_extra_files_are_ignored(home, mirror):
     others = [
         "__MACOSX/SET/._SET_A.txt",
         "SET/SET_A.txt.exe",
@@ -143,7 +143,7 @@ def test_other_files_are_left_out(home, mirror):
     assert len(list((home / "SET").iterdir())) == 3
 
 
-def test_parallel_callers_all_succeed(home, mirror):
+def test_concurrent_callers_all_succeed(home, mirror):
     mirror(zipped(members()))
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda _: load_tu("SET", data_dir=home)[0], range(16)))
@@ -151,7 +151,7 @@ def test_parallel_callers_all_succeed(home, mirror):
     assert [path.name for path in home.iterdir()] == ["SET"]
 
 
-def test_the_slower_of_two_callers_takes_what_is_there(home, mirror, monkeypatch):
+def test_slower_of_two_callers_uses_the_existing_files(home, mirror, monkeypatch):
     mirror(zipped(members()))
     unpack = _fetch._unpack
 
@@ -166,19 +166,19 @@ def test_the_slower_of_two_callers_takes_what_is_there(home, mirror, monkeypatch
     assert [path.name for path in home.iterdir()] == ["SET"]
 
 
-def test_an_empty_folder_of_that_name_is_filled(home, mirror):
+def test_empty_target_folder_is_filled(home, mirror):
     mirror(zipped(members()))
     (home / "SET").mkdir(parents=True)
     assert load_tu("SET", data_dir=home)[0] == EXPECTED
 
 
-def test_real_files_pass_their_checksums(data_dir, home, mirror):
+def test_real_files_match_their_checksums(data_dir, home, mirror):
     files = sorted((data_dir / "MUTAG").iterdir())
     mirror(zipped([(f"MUTAG/{file.name}", file.read_bytes()) for file in files]), "MUTAG")
     assert len(load_tu("MUTAG", data_dir=home)[0]) == 188
 
 
-def test_checksums_are_those_of_the_real_files(data_dir):
+def test_checksums_match_the_real_files(data_dir):
     names = [path.name for path in data_dir.iterdir() if path.is_dir()]
     for name in names:
         known = _fetch._checksums(name)
@@ -187,7 +187,7 @@ def test_checksums_are_those_of_the_real_files(data_dir):
             assert hashlib.sha256((data_dir / name / file).read_bytes()).hexdigest() == digest, file
 
 
-# -------------------------------------------------------------------- what does not
+# -------------------------------------------------------------------- failures
 
 
 @pytest.mark.parametrize(
@@ -200,12 +200,12 @@ def test_checksums_are_those_of_the_real_files(data_dir):
         ("/red", r"SET.zip cannot be downloaded \(404 "),
     ],
 )
-def test_bad_servers(home, mirror, server, monkeypatch, path, message):
+def test_server_errors_raise(home, mirror, server, monkeypatch, path, message):
     monkeypatch.setenv("TREEGRAM_MIRROR", server + path)
     with pytest.raises(DatasetError, match=message) as caught:
         load_tu("SET", data_dir=home)
     assert str(caught.value).isprintable()
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
 @pytest.mark.parametrize(
@@ -220,11 +220,11 @@ def test_bad_servers(home, mirror, server, monkeypatch, path, message):
         ("http://[", "SET.zip cannot be downloaded"),
     ],
 )
-def test_bad_addresses(home, monkeypatch, address, message):
+def test_invalid_addresses_raise(home, monkeypatch, address, message):
     monkeypatch.setenv("TREEGRAM_MIRROR", address)
     with pytest.raises(DatasetError, match=message):
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_bad_addresses(home, monkeypatch, address, message):
         "SET/SET_\\..\\x.txt",
     ],
 )
-def test_nothing_is_written_elsewhere(home, mirror, tmp_path, hostile):
+def test_nothing_is_written_outside_the_cache(home, mirror, tmp_path, hostile):
     before = set(tmp_path.rglob("*"))
     mirror(zipped([*members(), (hostile, "x")]))
     assert load_tu("SET", data_dir=home)[0] == EXPECTED
@@ -248,16 +248,16 @@ def test_nothing_is_written_elsewhere(home, mirror, tmp_path, hostile):
     assert new == {home / "SET" / f"SET_{kind}.txt" for kind in FILES}
 
 
-def test_large_archives_are_refused(home, mirror, monkeypatch):
+def test_too_large_archives_raise(home, mirror, monkeypatch):
     monkeypatch.setattr(_fetch, "_MAX_UNPACKED", 20_000)
     mirror(zipped([*members(), ("SET/SET_node_labels.txt", "0" * 20_001)]))
     with pytest.raises(DatasetError, match="The archive of 'SET' unpacks to more than 20000 bytes"):
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
-def test_an_archive_that_lies_about_its_size(home, mirror, monkeypatch):
-    """The list of members promises a few bytes, the data unpack to many."""
+def test_archive_with_a_wrong_size_raises(home, mirror, monkeypatch):
+    """The directory of the archive claims a few bytes, the data unpack to many."""
     monkeypatch.setattr(_fetch, "_MAX_UNPACKED", 20_000)
     data = bytearray(zipped([("SET/SET_A.txt", "0" * 1_000_000)]))
     for mark, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
@@ -266,7 +266,7 @@ def test_an_archive_that_lies_about_its_size(home, mirror, monkeypatch):
     mirror(bytes(data))
     with pytest.raises(DatasetError, match=r"The archive of 'SET' cannot be unpacked"):
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
 @pytest.mark.parametrize(
@@ -279,57 +279,57 @@ def test_an_archive_that_lies_about_its_size(home, mirror, monkeypatch):
         lambda data: data[:45] + bytes(5) + data[50:],
     ],
 )
-def test_damaged_archives(home, mirror, damage):
+def test_damaged_archives_raise(home, mirror, damage):
     mirror(damage(zipped(members(node_labels="1\n2\n3\n" * 100))))
     with pytest.raises(DatasetError, match="The archive of 'SET' cannot be unpacked"):
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
-def test_a_damaged_bzip2_stream(home, mirror):
+def test_damaged_bzip2_stream_raises(home, mirror):
     data = zipped(members(), zipfile.ZIP_BZIP2)
     mirror(data.replace(b"BZh9", b"BZh0"))  # bz2 raises a plain OSError
     with pytest.raises(DatasetError, match="The archive of 'SET' cannot be unpacked"):
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
-def test_a_member_before_the_start_of_the_archive(home, mirror):
+def test_member_before_the_start_of_the_archive_raises(home, mirror):
     data = bytearray(zipped(members()))
-    at = data.index(b"PK\x05\x06") + 16  # start of the list of members: zipfile shifts all positions by the difference
+    at = data.index(b"PK\x05\x06") + 16  # start of the central directory: zipfile shifts all offsets by the difference
     data[at : at + 4] = (int.from_bytes(data[at : at + 4], "little") + 50).to_bytes(4, "little")
     mirror(bytes(data))
     with pytest.raises(DatasetError, match="The archive of 'SET' cannot be unpacked"):
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
-def test_a_name_that_is_no_text(home, mirror):
+def test_undecodable_member_name_raises(home, mirror):
     data = zipped([*members(), ("SET/\u00e9\u00e9.txt", "x")]).replace("\u00e9\u00e9".encode(), b"\xff\xfe\xff\xfe")
     mirror(data)
     with pytest.raises(DatasetError, match="The archive of 'SET' cannot be unpacked"):
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
-def test_tables_that_cannot_be_read_do_not_stay(home, mirror):
+def test_unreadable_tables_are_removed(home, mirror):
     mirror(zipped(members(node_labels="1\n2\nx\n")))
     with pytest.raises(DatasetError, match=r"SET_node_labels.txt:3: expected a finite number, got 'x'"):
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
 @pytest.mark.filterwarnings("default:There are no checksums")
-def test_what_cannot_be_verified_is_told(home, mirror):
+def test_missing_checksum_warns(home, mirror):
     mirror(zipped(members()))
     with pytest.warns(
         UserWarning, match="There are no checksums for the data set 'SET': its files are used as downloaded"
     ):
         load_tu("SET", data_dir=home)
-    load_tu("SET", data_dir=home)  # once, when it is downloaded
+    load_tu("SET", data_dir=home)  # only once, when it is downloaded
 
 
-def test_other_files_of_a_known_set_are_ignored(data_dir, home, mirror):
+def test_extra_files_of_a_known_set_are_ignored(data_dir, home, mirror):
     files = [(f"MUTAG/{file.name}", file.read_bytes()) for file in sorted((data_dir / "MUTAG").iterdir())]
     n_nodes = (data_dir / "MUTAG" / "MUTAG_graph_indicator.txt").read_text().count("\n")
     mirror(zipped([*files, ("MUTAG/MUTAG_node_attributes.txt", "0.5\n" * n_nodes)]), "MUTAG")
@@ -337,11 +337,11 @@ def test_other_files_of_a_known_set_are_ignored(data_dir, home, mirror):
 
 
 @pytest.mark.parametrize("given", [[], members(A=None), members("OTHER"), [("SET_A.txt", "1, 2\n")]])
-def test_an_archive_without_the_set(home, mirror, given):
+def test_archive_without_the_data_set_raises(home, mirror, given):
     mirror(zipped(given))
     with pytest.raises(DatasetError, match=r"holds no SET/SET_A.txt; it is not a TU data set"):
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
 @pytest.mark.parametrize(
@@ -351,17 +351,17 @@ def test_an_archive_without_the_set(home, mirror, given):
         ({"graph_indicator": None}, "The archive of 'MUTAG' lacks MUTAG_graph_indicator.txt"),
     ],
 )
-def test_a_known_set_that_is_not_what_we_know(home, mirror, monkeypatch, changes, message):
+def test_known_set_with_another_checksum_raises(home, mirror, monkeypatch, changes, message):
     digest = hashlib.sha256(FILES["A"].encode()).hexdigest()
     sums = {"MUTAG_A.txt": digest, "MUTAG_graph_indicator.txt": "0" * 64}
     monkeypatch.setattr(_fetch, "_checksums", lambda name: sums)
     mirror(zipped(members("MUTAG", **changes)), "MUTAG")
     with pytest.raises(DatasetError, match=message):
         load_tu("MUTAG", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
-def test_a_home_that_cannot_be_written(home, mirror, tmp_path):
+def test_unwritable_cache_folder_raises(home, mirror, tmp_path):
     mirror(zipped(members()))
     home.write_text("a file is in the way")
     with pytest.raises(
@@ -371,7 +371,7 @@ def test_a_home_that_cannot_be_written(home, mirror, tmp_path):
     assert home.read_text() == "a file is in the way"
 
 
-def test_a_disk_that_is_full(home, mirror, monkeypatch):
+def test_full_disk_raises(home, mirror, monkeypatch):
     def fail(*args):
         raise OSError(28, "No space left on device")
 
@@ -379,10 +379,10 @@ def test_a_disk_that_is_full(home, mirror, monkeypatch):
     monkeypatch.setattr(_fetch, "_unpack", fail)
     with pytest.raises(DatasetError, match=r"'SET' cannot be stored in .* \(No space left on device\)"):
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
-def test_a_break_leaves_nothing_behind(home, mirror, monkeypatch):
+def test_interrupt_leaves_nothing(home, mirror, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
 
@@ -390,10 +390,10 @@ def test_a_break_leaves_nothing_behind(home, mirror, monkeypatch):
     monkeypatch.setattr(_fetch, "_unpack", interrupt)
     with pytest.raises(KeyboardInterrupt):
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
+    assert_nothing_is_left(home)
 
 
-def test_a_plain_file_under_that_name_is_not_replaced(home, mirror):
+def test_file_with_the_name_of_the_folder_is_not_replaced(home, mirror):
     mirror(zipped(members()))
     home.mkdir()
     (home / "SET").write_text("mine")

@@ -1,4 +1,4 @@
-"""Generated molecules: real ones, no two alike, with the solubility that Delaney's equation gives."""
+"""Tests of generated molecules: valid, distinct, with solubility by Delaney's equation."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from rdkit.Chem import rdMolDescriptors
 import treegram as tg
 
 
-def test_molecules_are_valid_and_no_two_alike():
+def test_molecules_are_valid_and_distinct():
     smiles, y = tg.make_molecules(200, random_state=3)
     mols = [Chem.MolFromSmiles(text) for text in smiles]
     assert all(mol is not None for mol in mols)
@@ -17,7 +17,7 @@ def test_molecules_are_valid_and_no_two_alike():
     assert tg.invalid_molecules(smiles, attributes=["partial_charge", "logp"]) == {}
 
 
-def test_targets_are_computed_as_documented():
+def test_targets_match_the_documented_formula():
     smiles, y = tg.make_molecules(30, noise=0, random_state=0)
     for text, target in zip(smiles, y, strict=True):
         mol = Chem.MolFromSmiles(text)
@@ -37,6 +37,6 @@ def test_noise_and_seed():
 
 
 @pytest.mark.parametrize("options", [{"n_molecules": -1}, {"noise": -0.1}, {"random_state": "x"}])
-def test_parameters_are_checked(options):
+def test_invalid_parameters_raise(options):
     with pytest.raises(tg.ParameterError, match=f"{next(iter(options))} of make_molecules must be"):
         tg.make_molecules(**options)

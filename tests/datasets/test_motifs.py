@@ -1,4 +1,4 @@
-"""Planted motifs: what is planted where, and that explanations find it."""
+"""Tests of planted motifs: where they are planted, and that explanations find them."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from treegram.datasets.generators import MOTIFS
 
 
 @pytest.mark.parametrize("motif", MOTIFS)
-def test_the_planted_nodes_are_the_motif_and_the_rest_is_a_tree(motif):
+def test_planted_nodes_form_the_motif_and_the_rest_is_a_tree(motif):
     graphs, y, is_motif = make_motifs(6, motifs=[motif], n_nodes=8, random_state=1)
     assert graphs.sizes.tolist() == [13] * 6
     assert y.tolist() == [0] * 6
@@ -19,7 +19,7 @@ def test_the_planted_nodes_are_the_motif_and_the_rest_is_a_tree(motif):
         assert np.bincount(inside, minlength=3).tolist() == [7, 1, len(MOTIFS[motif])]
 
 
-def test_vectors_of_motifs_are_shifted():
+def test_attributes_of_motif_nodes_are_shifted():
     graphs, y, is_motif = make_motifs(40, motifs=["cycle", "cycle"], n_attributes=2, shift=10.0, random_state=0)
     for c in (0, 1):
         own = np.repeat(y == c, graphs.sizes)
@@ -28,7 +28,7 @@ def test_vectors_of_motifs_are_shifted():
     np.testing.assert_allclose(graphs.attributes[~is_motif].mean(axis=0), 0, atol=0.2)
 
 
-def test_the_same_seed_gives_the_same_graphs():
+def test_same_seed_gives_the_same_graphs():
     (a, _, planted), (b, _, same) = (make_motifs(10, n_attributes=1, random_state=3) for _ in range(2))
     assert a == b
     np.testing.assert_array_equal(planted, same)
@@ -36,17 +36,17 @@ def test_the_same_seed_gives_the_same_graphs():
     assert len(make_motifs(0, random_state=0)[0]) == 0
 
 
-def test_unknown_motifs_are_refused():
+def test_unknown_motifs_raise():
     for motifs in ([], ["house", "castle"]):
         with pytest.raises(ParameterError, match="out of house, cycle, clique, wheel, star; got"):
             make_motifs(4, motifs=motifs)
 
 
-# -------------------------------------------------------------------- explanations find what is planted
+# -------------------------------------------------------------------- explanations find the motifs
 
 
 def fit_and_explain(kernel, attribute_to="tree", **options):
-    """Held-out graphs, their classes as signs, which nodes are planted, the model and its explanation."""
+    """Return held-out graphs, their classes as signs, a mask of planted nodes, the model and its explanation."""
     graphs, y, is_motif = make_motifs(240, random_state=5, **options)
     model = GraphSVC(kernel, param_grid={}, C=[1, 10], cv=3).fit(graphs[::2], y[::2])
     held_out = graphs[1::2]
@@ -73,7 +73,7 @@ def test_planted_nodes_have_the_highest_contributions(kernel, attribute_to, opti
 
 
 def without(graph, nodes):
-    """The graph without some of its nodes."""
+    """Return the graph without some of its nodes."""
     kept = np.setdiff1d(np.arange(graph.n_nodes), nodes)
     place = np.full(graph.n_nodes, -1)
     place[kept] = np.arange(len(kept))
@@ -84,7 +84,7 @@ def without(graph, nodes):
     )
 
 
-def test_deleting_the_highest_nodes_changes_decisions_more_than_deleting_random_ones():
+def test_deleting_the_top_nodes_changes_decisions_more_than_deleting_random_ones():
     graphs, signs, _, model, found = fit_and_explain(WLOA(n_iterations=3))
     rng = np.random.default_rng(0)
     for n in (1, 3, 5):

@@ -22,7 +22,7 @@ from zoo import COLLECTIONS
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-# Two graphs as a data set of Hugging Face has them: a path of three nodes, and an edge.
+# Two graphs in the format of Hugging Face data sets: a path of three nodes, and an edge.
 ROWS = {
     "edge_index": [[[0, 1, 1, 2], [1, 0, 2, 1]], [[0, 1], [1, 0]]],
     "node_feat": [[[1, 0], [0, 1], [0, 1]], [[1, 0], [1, 0]]],
@@ -35,7 +35,7 @@ EDGES = [[(0, 1), (1, 2)], [(0, 1)]]
 
 @pytest.fixture
 def write(tmp_path):
-    """A file with ROWS, changed as told; None leaves a column out."""
+    """Return a function that writes ROWS with the given changes; None leaves a column out."""
 
     def write(metadata=None, **changes):
         columns = {name: values for name, values in (ROWS | changes).items() if values is not None}
@@ -46,18 +46,18 @@ def write(tmp_path):
     return write
 
 
-def test_a_file_without_rows_has_no_graphs_and_no_targets(write):
+def test_file_without_rows_has_no_graphs_and_no_targets(write):
     columns = {name: pa.array(values)[:0] for name, values in ROWS.items()}
     graphs, y = load_parquet(write(**columns))
     assert (len(graphs), y.shape) == (0, (0,))
 
 
-# -------------------------------------------------------------------- there and back
+# -------------------------------------------------------------------- round trips
 
 
 @settings(deadline=None)  # writing waits for the disk
 @given(collections(), st.booleans())
-def test_what_is_written_reads_back_equal(tmp_path_factory, collection, with_vectors):
+def test_any_collection_round_trips(tmp_path_factory, collection, with_vectors):
     graphs = collection.pack()
     if with_vectors:
         sums = np.repeat(np.arange(graphs.n_nodes), graphs.degrees) + graphs.indices
@@ -71,7 +71,7 @@ def test_what_is_written_reads_back_equal(tmp_path_factory, collection, with_vec
 
 
 @pytest.mark.parametrize("name", sorted(COLLECTIONS))
-def test_every_graph_of_the_zoo_reads_back_equal(name, tmp_path):
+def test_zoo_collections_round_trip(name, tmp_path):
     save_parquet(COLLECTIONS[name].pack(), tmp_path / "zoo.parquet")
     assert load_parquet(tmp_path / "zoo.parquet")[0] == COLLECTIONS[name].pack()
 
@@ -86,7 +86,7 @@ def test_every_graph_of_the_zoo_reads_back_equal(name, tmp_path):
         [[1, 2], [3, 4], [5, 6]],
     ],
 )
-def test_targets_read_back_equal(targets, tmp_path):
+def test_targets_round_trip(targets, tmp_path):
     graphs = Graphs.from_edges([[], [], []], n_nodes=[1, 1, 1], targets=targets)
     save_parquet(graphs, tmp_path / "y.parquet")
     again, y = load_parquet(tmp_path / "y.parquet")
@@ -95,7 +95,7 @@ def test_targets_read_back_equal(targets, tmp_path):
     y[0] = y[1]  # the caller's own copy
 
 
-def test_targets_that_no_file_can_hold_are_refused_and_nothing_changes(tmp_path):
+def test_unsupported_targets_raise_and_change_no_file(tmp_path):
     path = tmp_path / "y.parquet"
     path.write_bytes(b"before")
     with pytest.raises(DatasetError, match="targets that are numbers or strings"):
@@ -106,7 +106,7 @@ def test_targets_that_no_file_can_hold_are_refused_and_nothing_changes(tmp_path)
         save_parquet(Graphs.from_edges([[]]), tmp_path / "nowhere" / "y.parquet")
 
 
-def test_labels_of_any_kind_read_back_equal(tmp_path):
+def test_labels_of_any_type_round_trip(tmp_path):
     graphs = Graphs.from_edges(
         [[(0, 1)], [(0, 1)], [], [(0, 1)]],
         labels=[["C", "O"], ["N", ("C", 1)], [], ["O\ud800", 2.5]],
@@ -118,13 +118,13 @@ def test_labels_of_any_kind_read_back_equal(tmp_path):
     assert pq.read_table(tmp_path / "rows.parquet")["node_label"][1].as_py() == ['"N"', '["C", 1]']
 
 
-def test_labels_that_are_all_tuples_of_one_length_read_back_equal(tmp_path):
+def test_labels_that_are_tuples_of_equal_length_round_trip(tmp_path):
     graphs = Graphs.from_edges([[(0, 1)]], labels=[[("C", 1), ("O", 2)]])
     save_parquet(graphs, tmp_path / "rows.parquet")
     assert load_parquet(tmp_path / "rows.parquet")[0] == graphs
 
 
-def test_the_columns_are_those_of_hugging_face(tmp_path):
+def test_columns_follow_hugging_face(tmp_path):
     graphs = Graphs.from_edges(
         [[(0, 1), (1, 2)]], attributes=[[[1.0], [2.0], [3.0]]], edge_attributes=[[5.0, 6.0]], targets=[7]
     )
@@ -140,7 +140,7 @@ def test_the_columns_are_those_of_hugging_face(tmp_path):
     ]
 
 
-def test_names_and_graph_attributes_read_back_equal(tmp_path):
+def test_names_and_graph_attributes_round_trip(tmp_path):
     graphs = Graphs.from_edges(
         [[(0, 1)], [], [(0, 1)]],
         n_nodes=[2, 0, 2],
@@ -171,10 +171,10 @@ def test_names_and_graph_attributes_read_back_equal(tmp_path):
     assert load_parquet(path)[0].graph_attributes.shape == (1, 0)
 
 
-# -------------------------------------------------------------------- files of others
+# -------------------------------------------------------------------- files of other programs
 
 
-def test_a_plain_file_reads_well(write):
+def test_plain_file_is_read(write):
     graphs, y = load_parquet(write())
     assert graphs == Graphs.from_edges(
         EDGES, attributes=ROWS["node_feat"], edge_attributes=[[[1], [2]], [[1]]], targets=[0, 1]
@@ -182,7 +182,7 @@ def test_a_plain_file_reads_well(write):
     assert y.tolist() == [0, 1]
 
 
-def test_labels_are_whole_numbers_rows_of_these_or_strings(write):
+def test_labels_can_be_integers_lists_of_integers_or_strings(write):
     graphs, _ = load_parquet(write(node_label=ROWS["node_feat"], edge_label=ROWS["edge_attr"]))
     arcs = graphs._edge_arcs()
     assert [graphs.edge_label_values[code] for code in graphs.edge_labels[arcs]] == [1, 2, 1]
@@ -195,35 +195,35 @@ def test_labels_are_whole_numbers_rows_of_these_or_strings(write):
     "kind",
     [pa.large_list(pa.large_list(pa.int32())), pa.list_(pa.list_(pa.uint16()), 2), pa.list_(pa.list_(pa.int64()))],
 )
-def test_lists_may_be_of_any_kind(write, kind):
+def test_lists_of_any_arrow_type_are_read(write, kind):
     path = write(edge_index=pa.array(ROWS["edge_index"], kind))
     assert load_parquet(path)[0].edges().tolist() == [[0, 1], [1, 2], [3, 4]]
 
 
-def test_the_number_of_nodes_comes_from_what_there_is(write):
+def test_number_of_nodes_is_inferred_from_the_other_columns(write):
     assert load_parquet(write(node_feat=None, num_nodes=None))[0].sizes.tolist() == [3, 2]
     assert load_parquet(write(node_feat=None, num_nodes=[5, 2]))[0].sizes.tolist() == [5, 2]
     assert load_parquet(write(num_nodes=None, node_feat=[[0.5, 1, 2, 3], [1, 2]]))[0].sizes.tolist() == [4, 2]
 
 
-def test_edges_in_any_order_and_once_are_read(write):
+def test_edges_listed_once_in_any_order_are_read(write):
     path = write(edge_index=[[[2, 0, 0, 1], [1, 1, 0, 0]], [[1], [0]]], edge_attr=None)
     assert load_parquet(path)[0].edges().tolist() == [[0, 1], [1, 2], [3, 4]]
 
 
-def test_targets_may_be_single_or_in_lists_of_lists(write):
+def test_targets_can_be_scalars_or_nested_lists(write):
     assert load_parquet(write(y=[0.5, 1.5]))[1].tolist() == [0.5, 1.5]
     assert load_parquet(write(y=[[[1.0, 2.0]], [[3.0, 4.0]]]))[1].tolist() == [[1.0, 2.0], [3.0, 4.0]]
     assert load_parquet(write(y=None))[1] is None
 
 
-def test_columns_that_are_not_used_are_named(write):
+def test_warning_names_unused_columns(write):
     with pytest.warns(UserWarning, match="these columns are not used: 'name', 'source'") as told:
         load_parquet(write(name=["a", "b"], source=[1, 2]))
     assert len(told) == 1
 
 
-# -------------------------------------------------------------------- hostile files
+# -------------------------------------------------------------------- malformed files
 
 
 @pytest.mark.parametrize(
@@ -298,16 +298,16 @@ def test_columns_that_are_not_used_are_named(write):
         ),
     ],
 )
-def test_bad_rows_get_a_clear_error(write, changes, message):
+def test_malformed_rows_raise(write, changes, message):
     path = write(**changes)
     with pytest.raises(DatasetError, match=message):
         load_parquet(path)
-    if "at most" not in message and "as before" not in message:  # these are seen in several rows at once
+    if "at most" not in message and "as before" not in message:  # these are checked for several rows at once
         with pytest.raises(DatasetError, match=r"rows.parquet: "):
             list(iter_parquet(path, chunk_size=1))
 
 
-def test_a_file_cut_anywhere_is_an_error_and_not_a_crash(tmp_path):
+def test_file_truncated_anywhere_raises(tmp_path):
     graphs, _ = make_synthetic(4, random_state=0)
     save_parquet(graphs, tmp_path / "whole.parquet")
     content = (tmp_path / "whole.parquet").read_bytes()
@@ -331,7 +331,7 @@ def stream_file(tmp_path_factory):
 
 
 @pytest.mark.parametrize("size", [1, 100, 256, 599, 600, 1000])
-def test_chunks_are_the_whole_in_order(stream_file, size):
+def test_chunks_concatenate_to_the_whole(stream_file, size):
     path, graphs, y = stream_file
     chunks = list(iter_parquet(path, size))
     assert [len(chunk) for chunk, _ in chunks] == [size] * (600 // size) + [600 % size] * (600 % size > 0)
@@ -340,7 +340,7 @@ def test_chunks_are_the_whole_in_order(stream_file, size):
 
 
 @pytest.mark.parametrize("size", [0, 1.5, "a", None])
-def test_a_chunk_has_a_whole_number_of_graphs(stream_file, size):
+def test_chunk_holds_whole_graphs(stream_file, size):
     with pytest.raises(ValueError, match="chunk_size of iter_parquet must be a whole number of at least 1"):
         iter_parquet(stream_file[0], size)
 
@@ -348,7 +348,7 @@ def test_a_chunk_has_a_whole_number_of_graphs(stream_file, size):
 # -------------------------------------------------------------------- the command
 
 
-def test_the_command_reads_files(stream_file, tmp_path, capsys):
+def test_command_reads_parquet_files(stream_file, tmp_path, capsys):
     _, graphs, _ = stream_file
     few = tmp_path / "few.parquet"
     save_parquet(graphs[:20], few)
@@ -359,7 +359,7 @@ def test_the_command_reads_files(stream_file, tmp_path, capsys):
     assert "nowhere.parquet: the file cannot be read as Parquet" in capsys.readouterr().err
 
 
-def test_text_and_parquet_hold_the_same(tmp_path, stream_file):
+def test_tu_and_parquet_files_hold_the_same_graphs(tmp_path, stream_file):
     _, graphs, _ = stream_file
     save_tu(graphs[:50], tmp_path / "TEXT")
     save_parquet(graphs[:50], tmp_path / "rows.parquet")

@@ -1,4 +1,4 @@
-"""load_tu and iter_tu share their checks: hundreds of damaged folders, accepted by both or refused by both."""
+"""load_tu and iter_tu share their checks: hundreds of damaged folders are accepted by both or rejected by both."""
 
 import os
 import random
@@ -54,7 +54,7 @@ BYTES = [
 
 
 def originals(parent):
-    """Folders with all that a folder can hold, with and without targets, vectors."""
+    """Return folders with everything that a folder can hold, with and without targets and attributes."""
     rng = np.random.default_rng(0)
     sizes = [2, 0, 3, 1, 4]
     edges = [[(a, a + 1) for a in range(n - 1)] for n in sizes]
@@ -75,7 +75,7 @@ def originals(parent):
 
 
 def damage(rng, files):
-    """A change or three: of a number, a byte, a line, a whole file."""
+    """Apply one to three changes to a number, a byte, a line or a whole file."""
     files = dict(files)
     for _ in range(rng.randint(1, 3)):
         name = rng.choice(sorted(files))
@@ -115,7 +115,7 @@ def join(chunks):
 
 
 def outcome(read):
-    """The graphs, or the message of the error; every other error fails the test."""
+    """Return the graphs, or the message of the error; any other error fails the test."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         try:
@@ -124,8 +124,8 @@ def outcome(read):
             return str(error)
 
 
-def test_damaged_folders_are_accepted_by_both_readers_or_by_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(tu, "_BLOCK", 2)  # lines on either side of a border between blocks
+def test_damaged_folders_are_accepted_or_rejected_by_both_readers(tmp_path, monkeypatch):
+    monkeypatch.setattr(tu, "_BLOCK", 2)  # lines on both sides of a block boundary
     rng, sets = random.Random(0), originals(tmp_path)
     folder = tmp_path / "damaged"
     folder.mkdir()
@@ -140,7 +140,7 @@ def test_damaged_folders_are_accepted_by_both_readers_or_by_none(tmp_path, monke
         size = rng.choice([1, 2, 100])
         parts = outcome(lambda size=size: join(iter_tu(folder, size)))
         if isinstance(parts, str) and "graph by graph to be read in chunks" in parts:
-            continue  # the one thing that load_tu alone can read
+            continue  # only load_tu can read this
         assert isinstance(whole, str) == isinstance(parts, str), (i, files, whole, parts)
         assert isinstance(whole, str) or whole == parts, (i, files)
         n_accepted += not isinstance(whole, str)
@@ -148,7 +148,9 @@ def test_damaged_folders_are_accepted_by_both_readers_or_by_none(tmp_path, monke
         n_same += 1
     assert n_same > 0.9 * N_FOLDERS
     assert 0.05 * n_same < n_accepted < 0.8 * n_same
-    assert n_same_message > 0.85 * (n_same - n_accepted)  # of several faults, each may find another one first
+    assert n_same_message > 0.85 * (
+        n_same - n_accepted
+    )  # with several faults, each reader may report another one first
 
 
 @pytest.mark.parametrize(
@@ -164,14 +166,14 @@ def test_damaged_folders_are_accepted_by_both_readers_or_by_none(tmp_path, monke
     ],
 )
 @pytest.mark.parametrize("read", [load_tu, lambda folder: list(iter_tu(folder, chunk_size=1))])
-def test_what_one_reader_once_misread_is_refused_by_both(tmp_path, file, text, read):
+def test_inputs_once_misread_by_one_reader_are_rejected_by_both(tmp_path, file, text, read):
     for kind, content in {"A": "1, 2\n", "graph_indicator": "1\n1\n", file: text}.items():
         (tmp_path / f"P_{kind}.txt").write_text(content)
     with pytest.raises(DatasetError, match=f"P_{file}.txt:[12]: "):
         read(tmp_path)
 
 
-# -------------------------------------------------------------------- what is no plain file
+# -------------------------------------------------------------------- links and pipes
 
 
 @pytest.fixture(params=["load_tu", "iter_tu"])
@@ -188,7 +190,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize(
     "kind", ["A", "graph_indicator", "graph_labels", "node_labels", "edge_labels", "edge_attributes"]
 )
-def test_a_link_to_nowhere_is_not_a_missing_file(folder, kind, read):
+def test_broken_link_is_not_a_missing_file(folder, kind, read):
     path = folder / f"SET_{kind}.txt"
     path.unlink(missing_ok=True)
     path.symlink_to("../.git/annex/objects/somewhere")
@@ -206,27 +208,27 @@ def test_links_to_files_are_followed(folder, tmp_path, read):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes as on unix")
 @pytest.mark.parametrize("kind", ["A", "graph_indicator", "node_labels"])
-def test_a_pipe_is_refused_at_once(folder, kind, read):
+def test_pipe_is_rejected_at_once(folder, kind, read):
     (folder / f"SET_{kind}.txt").unlink()
     os.mkfifo(folder / f"SET_{kind}.txt")
     with pytest.raises(DatasetError, match=rf"SET_{kind}.txt is not a regular file"):
         read(folder)
 
 
-def test_chunks_are_those_of_the_whole(data_dir):
+def test_chunks_concatenate_to_the_whole(data_dir):
     for name in ("ENZYMES", "MUTAG", "Cuneiform"):
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             graphs, y = load_tu(name, data_dir=data_dir)
             chunks = list(iter_tu(name, 100, data_dir=data_dir))
         assert [len(chunk) for chunk, _ in chunks[:-1]] == [100] * (len(chunks) - 1)
         assert Graphs.concatenate([chunk for chunk, _ in chunks]) == graphs
         assert np.array_equal(np.concatenate([part for _, part in chunks]), y)
-        assert len(told) == 2 * (name == "Cuneiform")
-        assert len({str(one.message) for one in told}) <= 1
+        assert len(caught) == 2 * (name == "Cuneiform")
+        assert len({str(one.message) for one in caught}) <= 1
 
 
-def test_nodes_and_edges_in_any_order_are_for_load_tu_alone(folder):
+def test_only_load_tu_reads_unsorted_nodes_and_edges(folder):
     (folder / "SET_graph_indicator.txt").write_text("2\n1\n")
     (folder / "SET_graph_labels.txt").write_text("1\n1\n")
     (folder / "SET_A.txt").write_text("")
@@ -242,7 +244,7 @@ def test_nodes_and_edges_in_any_order_are_for_load_tu_alone(folder):
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, None, "3"])
-def test_a_chunk_has_at_least_one_graph(folder, size):
+def test_chunk_has_at_least_one_graph(folder, size):
     with pytest.raises(ValueError, match="chunk_size of iter_tu must be a whole number of at least 1; got"):
         iter_tu(folder, size)
 
@@ -266,8 +268,8 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory as Linux counts it")
 @pytest.mark.parametrize("kind", ["savetxt", "words"])
-def test_memory_is_a_small_multiple_of_the_file(tmp_path, folder, kind):
-    """Numbers as numpy writes them, and things that are no numbers: nothing is kept for each."""
+def test_memory_is_a_small_multiple_of_the_file_size(tmp_path, folder, kind):
+    """For numbers as numpy writes them and for invalid numbers: nothing is kept per number."""
     n_nodes = 400_000
     big = tmp_path / "BIG"
     big.mkdir()

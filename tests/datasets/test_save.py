@@ -14,7 +14,7 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 @st.composite
 def storable(draw):
-    """Collections of every kind of labels and targets, with any finite vectors."""
+    """Draw collections with every kind of labels and targets, and any finite attributes."""
     sizes = draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
     n_nodes = sum(sizes)
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -56,7 +56,7 @@ def storable(draw):
 
 @settings(deadline=None)
 @given(storable())
-def test_what_is_written_reads_back_equal(graphs):
+def test_any_collection_round_trips(graphs):
     assume(graphs.n_nodes)
     assume(graphs.targets is not None or graphs.sizes[-1])
     with tempfile.TemporaryDirectory() as parent:
@@ -64,7 +64,7 @@ def test_what_is_written_reads_back_equal(graphs):
         again, y = load_tu(Path(parent) / "SET", directed=graphs.directed)
     assert again == graphs
     if graphs.attributes is not None:
-        assert again.attributes.tobytes() == graphs.attributes.tobytes()  # signs of zeros too
+        assert again.attributes.tobytes() == graphs.attributes.tobytes()  # including signs of zeros
     if graphs.targets is not None:
         assert y.dtype == graphs.targets.dtype
         assert y.tobytes() == graphs.targets.tobytes()
@@ -72,13 +72,13 @@ def test_what_is_written_reads_back_equal(graphs):
 
 @pytest.mark.filterwarnings("ignore:.*edge attributes")
 @pytest.mark.parametrize("name", ["MUTAG", "Cuneiform", "ENZYMES"])
-def test_real_sets_read_back_equal(data_dir, tmp_path, name):
+def test_real_sets_round_trip(data_dir, tmp_path, name):
     graphs, _ = load_tu(name, data_dir=data_dir, download=False)
     save_tu(graphs[::7], tmp_path / name)
     assert load_tu(tmp_path / name)[0] == graphs[::7]
 
 
-def test_the_files_are_those_of_the_format(tmp_path):
+def test_files_follow_the_tu_format(tmp_path):
     graphs = Graphs.from_edges(
         [[(0, 1)], [], []],
         labels=[[(3, 0), (4, 1)], [(3, 0)], []],
@@ -99,7 +99,7 @@ def test_the_files_are_those_of_the_format(tmp_path):
 
 
 @pytest.mark.parametrize("edge_labels", [None, [[]], [[("a", 1)]]])
-def test_a_collection_without_edges_has_an_empty_file(tmp_path, edge_labels):
+def test_collection_without_edges_writes_an_empty_file(tmp_path, edge_labels):
     graphs = Graphs.from_edges([[] if edge_labels != [[("a", 1)]] else [(0, 0)]], n_nodes=[2], edge_labels=edge_labels)
     save_tu(graphs, tmp_path / "SET")
     assert (tmp_path / "SET" / "SET_A.txt").read_text() == ""
@@ -120,7 +120,7 @@ def test_a_collection_without_edges_has_an_empty_file(tmp_path, edge_labels):
         [(), ((),), ("a", (1, ("b",)))],
     ],
 )
-def test_labels_that_the_reader_would_change_are_refused(tmp_path, labels):
+def test_labels_that_would_change_when_read_raise(tmp_path, labels):
     with pytest.raises(
         DatasetError, match=r"can hold labels that are whole numbers .*\. save_parquet has no such limits"
     ):
@@ -128,20 +128,20 @@ def test_labels_that_the_reader_would_change_are_refused(tmp_path, labels):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_labels_that_nobody_uses_change_nothing(tmp_path):
+def test_unused_labels_do_not_matter(tmp_path):
     graphs = Graphs.from_edges([[], []], labels=[["a"], [7]])[1:]
     save_tu(graphs, tmp_path / "SET")
     assert load_tu(tmp_path / "SET")[0] == graphs
 
 
 @pytest.mark.parametrize("targets", [[True, False], np.array([3, 4], dtype=np.uint8), np.float32([0.1, 0.2])])
-def test_targets_of_other_types_keep_their_values(tmp_path, targets):
+def test_targets_of_other_dtypes_keep_their_values(tmp_path, targets):
     graphs = Graphs.from_edges([[], []], n_nodes=[1, 1], targets=targets)
     save_tu(graphs, tmp_path / "SET")
     assert load_tu(tmp_path / "SET")[0] == graphs
 
 
-# -------------------------------------------------------------------- what cannot be written
+# -------------------------------------------------------------------- what cannot be saved
 
 
 def one_node(**content):
@@ -167,13 +167,13 @@ def one_node(**content):
         (one_node(targets=[[[1]]]), r"cannot hold targets of shape \(1, 1, 1\)"),
     ],
 )
-def test_what_the_format_cannot_hold_is_refused(tmp_path, graphs, message):
+def test_unsupported_content_raises(tmp_path, graphs, message):
     with pytest.raises(DatasetError, match=message):
         save_tu(graphs, tmp_path / "SET")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_empty_stays_as_it_was(tmp_path):
+def test_nonempty_folder_is_not_changed(tmp_path):
     (tmp_path / "SET").mkdir()
     (tmp_path / "SET" / "mine.txt").write_text("mine")
     with pytest.raises(DatasetError, match="SET exists and is not empty; nothing was written"):
@@ -184,19 +184,19 @@ def test_a_folder_that_is_not_empty_stays_as_it_was(tmp_path):
     assert [path.read_text() for path in (tmp_path / "SET").iterdir()] == ["mine"]
 
 
-def test_an_empty_folder_is_filled(tmp_path):
+def test_empty_folder_is_filled(tmp_path):
     (tmp_path / "SET").mkdir()
     save_tu(one_node(), tmp_path / "SET")
     assert load_tu(tmp_path / "SET")[0] == one_node()
     assert [path.name for path in tmp_path.iterdir()] == ["SET"]
 
 
-def test_a_missing_parent_is_named(tmp_path):
+def test_missing_parent_folder_raises(tmp_path):
     with pytest.raises(DatasetError, match=r"SET cannot be written \(No such file or directory\)"):
         save_tu(one_node(), tmp_path / "none" / "SET")
 
 
-def test_nothing_stays_when_the_disk_is_full(tmp_path, monkeypatch):
+def test_full_disk_leaves_nothing(tmp_path, monkeypatch):
     def fail(self, data):
         if self.name.endswith("_graph_indicator.txt"):
             raise OSError(28, "No space left on device")
@@ -209,12 +209,12 @@ def test_nothing_stays_when_the_disk_is_full(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".x", "a b"])
-def test_a_name_that_is_no_file_name_is_refused(tmp_path, name):
+def test_invalid_file_name_raises(tmp_path, name):
     with pytest.raises(DatasetError, match=r"name must be letters, digits .* got"):
         save_tu(one_node(), tmp_path / "SET", name=name)
 
 
-def test_graph_attributes_read_back_equal_or_are_refused(tmp_path):
+def test_graph_attributes_round_trip_or_raise(tmp_path):
     graphs = Graphs.from_edges([[(0, 1)], []], n_nodes=[2, 1], targets=[0, 1], graph_attributes=[[0.1, 1], [-3e-9, 2]])
     save_tu(graphs, tmp_path / "SET")
     assert load_tu(tmp_path / "SET")[0] == graphs

@@ -12,7 +12,7 @@ def graphs():
     return Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=[["C", "O"], ["C", "C", "C"]], targets=["a", "b"])
 
 
-def test_what_it_finds_is_ready_for_json(graphs):
+def test_summary_is_json_serializable(graphs):
     found = summarize_graphs(graphs)
     assert json.loads(json.dumps(found)) == found
     assert found["nodes"] == {"total": 5, "mean": 2.5, "min": 2, "max": 3}
@@ -20,16 +20,16 @@ def test_what_it_finds_is_ready_for_json(graphs):
     assert found["shape"]["distinct_structures"] == 2
 
 
-def test_targets_are_those_of_the_graphs_unless_others_are_given(graphs):
+def test_targets_default_to_those_of_the_graphs(graphs):
     assert [one["value"] for one in summarize_graphs(graphs)["targets"]["classes"]] == ["a", "b"]
     assert summarize_graphs(graphs, [0.5, 1.5])["targets"]["kind"] == "numbers"
 
 
-def test_any_list_of_graphs_will_do():
+def test_any_list_of_graphs_is_accepted():
     assert summarize_graphs([nx.path_graph(2), nx.path_graph(3)])["n_graphs"] == 2
 
 
 @pytest.mark.parametrize("y", [[1], 1, np.zeros((3, 2))])
-def test_targets_of_another_length_are_refused(graphs, y):
+def test_targets_of_wrong_length_raise(graphs, y):
     with pytest.raises(InvalidGraphError, match="y must have one entry per graph: 2 graphs, got an array of shape"):
         summarize_graphs(graphs, y)

@@ -12,7 +12,7 @@ def adjacency(graphs, i):
     return matrix
 
 
-def test_defaults_are_those_of_the_paper():
+def test_defaults_match_the_paper():
     graphs, y = make_synthetic(random_state=0)
     assert repr(graphs) == "Graphs(300 graphs, 30,000 nodes, 58,800 edges, undirected, no labels, 1 attribute, targets)"
     assert set(graphs.sizes) == {100}
@@ -21,31 +21,31 @@ def test_defaults_are_those_of_the_paper():
     assert graphs.targets.tolist() == y.tolist()
 
 
-def test_same_seed_same_bits_and_other_seed_other_graphs():
+def test_same_seed_gives_the_same_graphs_and_another_seed_others():
     first, again, other = (make_synthetic(6, random_state=seed)[0] for seed in (3, 3, 4))
     assert first == again
     assert first.attributes.tobytes() == again.attributes.tobytes()
     assert first != other
 
 
-def test_a_random_state_is_used_and_advanced():
+def test_random_state_instance_is_used_and_advanced():
     random = np.random.RandomState(3)
     assert make_synthetic(6, random_state=random)[0] == make_synthetic(6, random_state=3)[0]
     assert make_synthetic(6, random_state=random)[0] != make_synthetic(6, random_state=3)[0]
 
 
-def test_without_disturbance_all_graphs_are_the_base_graph():
+def test_without_noise_all_graphs_equal_the_base_graph():
     graphs, _ = make_synthetic(4, rewired=(0, 0), permuted=(0, 0), noise=0.0, random_state=1)
     assert all(np.array_equal(graph.edges(), graphs[0].edges()) for graph in graphs)
     assert all(np.array_equal(graph.attributes, graphs[0].attributes) for graph in graphs)
 
 
-def test_each_swap_changes_four_pairs_of_nodes():
+def test_each_swap_changes_four_node_pairs():
     graphs, y = make_synthetic(40, rewired=(0, 5), permuted=(0, 0), random_state=2)
     base = adjacency(graphs, 0)
     changed = [np.count_nonzero(np.triu(adjacency(graphs, i) != base)) for i in np.flatnonzero(y)]
     assert max(changed) == 5 * 4
-    assert np.mean(changed) > 0.9 * 5 * 4  # a later swap may undo a part of an earlier one
+    assert np.mean(changed) > 0.9 * 5 * 4  # a later swap may partly undo an earlier one
 
 
 def test_swaps_keep_all_degrees():
@@ -53,39 +53,41 @@ def test_swaps_keep_all_degrees():
     assert np.array_equal(graphs[0].degrees, graphs[1].degrees)
 
 
-def test_as_many_attributes_move_as_told():
+def test_number_of_permuted_attributes_matches_the_parameter():
     graphs, _ = make_synthetic(60, rewired=(0, 0, 0), permuted=(0, 5, 10), noise=0.0, random_state=6)
     values = graphs.attributes.reshape(60, 100)
     assert all(np.array_equal(np.sort(row), np.sort(values[0])) for row in values)
     moved = (values != values[0]).sum(axis=1).reshape(3, 20)
     assert moved.max(axis=1).tolist() == [0, 5, 10]
-    assert moved.mean(axis=1) == pytest.approx([0, 4, 9], abs=0.8)  # one of the chosen stays in place on average
+    assert moved.mean(axis=1) == pytest.approx(
+        [0, 4, 9], abs=0.8
+    )  # on average one of the chosen attributes stays in place
 
 
-def test_noise_has_its_standard_deviation():
+def test_noise_has_the_given_standard_deviation():
     graphs, _ = make_synthetic(200, rewired=(0,), permuted=(0,), noise=0.45, random_state=7)
     values = graphs.attributes.reshape(200, 100)
     assert (values - values.mean(axis=0)).std() == pytest.approx(0.45, rel=0.02)
     assert values.mean(axis=0).std() == pytest.approx(1.0, abs=0.25)
 
 
-def test_what_is_left_over_goes_to_the_first_classes():
+def test_remaining_graphs_go_to_the_first_classes():
     _, y = make_synthetic(8, rewired=(1, 2, 3), permuted=(0, 0, 0), random_state=0)
     assert y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
 
 
-def test_every_pair_of_nodes_can_become_an_edge():
+def test_every_node_pair_can_become_an_edge():
     graphs, _ = make_synthetic(1, n_nodes=6, n_edges=15, rewired=(0,), permuted=(6,), random_state=0)
     assert np.array_equal(adjacency(graphs, 0), ~np.eye(6, dtype=bool))
 
 
 @pytest.mark.parametrize(("n_graphs", "n_nodes"), [(0, 5), (3, 0), (3, 1)])
-def test_nothing_is_legal(n_graphs, n_nodes):
+def test_collections_without_graphs_nodes_or_edges_are_valid(n_graphs, n_nodes):
     graphs, y = make_synthetic(n_graphs, n_nodes=n_nodes, n_edges=0, rewired=(0,), permuted=(0,), random_state=0)
     assert (len(graphs), graphs.n_nodes, len(y)) == (n_graphs, n_graphs * n_nodes, n_graphs)
 
 
-def test_what_is_disturbed_looks_like_the_real_set(data_dir):
+def test_noisy_graphs_resemble_the_real_data_set(data_dir):
     from treegram import load_tu
 
     real, _ = load_tu("SYNTHETICnew", data_dir=data_dir, download=False)
@@ -119,6 +121,6 @@ def test_what_is_disturbed_looks_like_the_real_set(data_dir):
         ),
     ],
 )
-def test_wrong_parameters_are_named(parameters, message):
+def test_invalid_parameters_raise(parameters, message):
     with pytest.raises(ParameterError, match=message):
         make_synthetic(**parameters)

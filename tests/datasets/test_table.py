@@ -37,13 +37,13 @@ def table(tmp_path):
         "1e0, 0.2e+01\n-00003, 4.50000000000000000000000\n",
     ],
 )
-def test_all_spellings_of_one_table(table, text):
+def test_all_spellings_of_a_table_give_the_same_values(table, text):
     assert read_numbers(table(text)).tolist() == [[1.0, 2.0], [-3.0, 4.5]]
 
 
 @settings(deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
-def test_repr_reads_back_to_the_last_bit(tmp_path_factory, numbers):
+def test_repr_of_floats_is_read_exactly(tmp_path_factory, numbers):
     path = tmp_path_factory.mktemp("numbers") / "T_x.txt"
     path.write_text("\n".join(map(repr, numbers)))
     assert read_numbers(path)[:, 0].tobytes() == np.array(numbers).tobytes()
@@ -66,7 +66,7 @@ DIGITS = st.text("0123456789", min_size=1, max_size=25)
         max_size=30,
     ).map(lambda parts: ["".join(part) for part in parts])
 )
-def test_every_number_is_what_python_makes_of_it(tmp_path_factory, tokens):
+def test_every_number_is_parsed_as_by_python(tmp_path_factory, tokens):
     path = tmp_path_factory.mktemp("numbers") / "T_x.txt"
     path.write_text("\n".join(tokens))
     assert read_numbers(path)[:, 0].tobytes() == np.array([float(token) for token in tokens]).tobytes()
@@ -91,11 +91,11 @@ def test_every_number_is_what_python_makes_of_it(tmp_path_factory, tokens):
         "1.7976931348623157e308",
     ],
 )
-def test_numbers_at_the_edge_of_the_fast_path(table, token):
+def test_numbers_at_the_limits_of_the_fast_path(table, token):
     assert read_numbers(table(token))[0].tobytes() == np.array([float(token)]).tobytes()
 
 
-def test_real_tables_are_what_numpy_reads(data_dir):
+def test_real_tables_match_numpy(data_dir):
     for path in sorted(data_dir.glob("*/*_node_attributes.txt")):
         with path.open() as file:
             lines = [next(file) for _ in range(200)]
@@ -137,22 +137,22 @@ def test_real_tables_are_what_numpy_reads(data_dir):
         ("1, 2\n3, " + 100 * "z", ":2: expected a finite number, got 'z{60}[.]{3}'"),
     ],
 )
-def test_bad_tables_get_an_error_with_file_and_line(table, text, message):
+def test_error_names_file_and_line(table, text, message):
     with pytest.raises(DatasetError, match="T_table.txt" + message):
         read_numbers(table(text), n_columns=2)
 
 
-def test_the_first_line_tells_the_number_of_columns(table):
+def test_first_line_sets_the_number_of_columns(table):
     with pytest.raises(DatasetError, match=r"T_table.txt:2: expected 3 numbers, got 2"):
         read_numbers(table("1 2 3\n4 5\n"))
 
 
-def test_a_long_first_line_takes_no_memory_for_short_ones(table):
+def test_long_first_line_does_not_allocate_for_short_ones(table):
     with pytest.raises(DatasetError, match=r"T_table.txt:2: expected 100,000 numbers, got 1"):
         read_numbers(table("1 " * 100_000 + "\n1" * 100_000))
 
 
-def test_whole_numbers_are_integers(table):
+def test_whole_numbers_are_read_as_integers(table):
     read = read_integers(table("1, -2.0\n3e2, 9007199254740991.0"))
     assert read.dtype == np.int64
     assert read.tolist() == [[1, -2], [300, 2**53 - 1]]
@@ -172,13 +172,13 @@ def test_whole_numbers_are_integers(table):
         ("1\nC\n", ":2: expected a finite number, got 'C'"),
     ],
 )
-def test_other_numbers_are_not_whole(table, text, message):
+def test_other_numbers_are_not_integers(table, text, message):
     with pytest.raises(DatasetError, match="T_table.txt" + message):
         read_integers(table(text))
 
 
 @pytest.mark.parametrize("kind", ["missing", "folder"])
-def test_what_cannot_be_read_gets_a_clear_error(tmp_path, kind):
+def test_unreadable_files_raise(tmp_path, kind):
     path = tmp_path / "T_table.txt"
     if kind == "folder":
         path.mkdir()
@@ -187,8 +187,8 @@ def test_what_cannot_be_read_gets_a_clear_error(tmp_path, kind):
 
 
 @pytest.mark.parametrize("form", ["%.18e", "%.17g", "%.16e", "%r"])
-def test_numbers_in_every_usual_form_are_rounded_rightly(table, form):
-    """Of all sizes, and next to the places where rounding turns, whoever converts them."""
+def test_numbers_in_all_common_formats_are_rounded_correctly(table, form):
+    """Numbers of all magnitudes and next to rounding boundaries, on the fast and the slow path."""
     rng = np.random.default_rng(0)
     numbers = rng.integers(0, 2**64, 20_000, dtype=np.uint64).view(np.float64)
     numbers = np.concatenate([numbers[np.isfinite(numbers)], rng.normal(size=20_000), 2.0 ** np.arange(-1000, 1000)])
@@ -199,7 +199,7 @@ def test_numbers_in_every_usual_form_are_rounded_rightly(table, form):
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 10**19 - 1), st.integers(-345, 288)), min_size=1, max_size=50))
-def test_many_digits_and_any_exponent(tmp_path_factory, parts):
+def test_many_digits_and_any_exponent_are_read(tmp_path_factory, parts):
     path = tmp_path_factory.mktemp("numbers") / "T_x.txt"
     tokens = [f"{digits}e{exponent}" for digits, exponent in parts]
     path.write_text("\n".join(tokens))
@@ -207,7 +207,7 @@ def test_many_digits_and_any_exponent(tmp_path_factory, parts):
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 7, 50, 1000])
-def test_a_table_can_be_read_in_pieces(table, n_rows):
+def test_table_can_be_read_in_chunks(table, n_rows):
     text = "\ufeff" + "".join(f"{i}, {i / 7}\n" for i in range(50)) + "\n \n\n"
     reader = Table(table(text), whole=False)
     pieces = [reader.read(n_rows)]

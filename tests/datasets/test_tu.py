@@ -3,7 +3,7 @@ import pytest
 
 from treegram import DatasetError, Graphs, iter_tu, load_tu
 
-# Two graphs, a triangle and an edge, with all that a folder can hold.
+# Two graphs, a triangle and an edge, with everything that a folder can hold.
 FILES = {
     "A": "1, 2\n2, 1\n2, 3\n3, 2\n3, 1\n1, 3\n4, 5\n5, 4\n",
     "graph_indicator": "1\n1\n1\n2\n2\n",
@@ -23,7 +23,7 @@ EXPECTED = Graphs.from_edges(
 
 @pytest.fixture
 def write(tmp_path):
-    """Write a TU folder: FILES, changed as told; None leaves a file out."""
+    """Return a function that writes a TU folder: FILES with the given changes; None leaves a file out."""
 
     def write(folder="SET", name="SET", **changes):
         path = tmp_path / folder
@@ -38,16 +38,16 @@ def write(tmp_path):
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch, tmp_path_factory):
-    """No test of this file downloads, or sees the data of the machine."""
+    """Allow no download, and hide the data of this machine."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     monkeypatch.delenv("TREEGRAM_DATA", raising=False)
     monkeypatch.setenv("TREEGRAM_MIRROR", "ftp://none")
 
 
-# -------------------------------------------------------------------- what a folder says
+# -------------------------------------------------------------------- content of a folder
 
 
-def test_a_folder_with_everything(write):
+def test_folder_with_all_files(write):
     graphs, y = load_tu(write())
     assert graphs == EXPECTED
     assert y.tolist() == [-1, 1]
@@ -55,18 +55,18 @@ def test_a_folder_with_everything(write):
     y[0] = 0  # the caller's own copy
 
 
-def test_a_folder_with_the_needed_files_only(write):
+def test_folder_with_only_the_required_files(write):
     optional = ("graph_labels", "node_labels", "node_attributes", "edge_labels")
     graphs, y = load_tu(write(**dict.fromkeys(optional)))
     assert y is None
     assert graphs == Graphs.from_edges([[(0, 1), (1, 2), (0, 2)], [(0, 1)]])
 
 
-def test_the_name_comes_from_the_files_not_from_the_folder(write):
+def test_name_comes_from_the_files_not_the_folder(write):
     assert load_tu(write(folder="elsewhere", name="Tox21_AR-LBD"))[0] == EXPECTED
 
 
-def test_windows_line_ends_and_no_last_newline(write):
+def test_windows_line_endings_and_missing_final_newline_are_read(write):
     files = {kind: text.replace("\n", "\r\n").removesuffix("\r\n") for kind, text in FILES.items()}
     assert load_tu(write(**files))[0] == EXPECTED
 
@@ -79,7 +79,7 @@ def test_several_label_columns_make_tuples(write):
     assert graphs.edge_labels.tolist() == [0] * 6 + [1] * 2
 
 
-def test_unsorted_graph_ids_keep_the_order_within_each_graph(write):
+def test_unsorted_graph_ids_keep_the_node_order_within_each_graph(write):
     # The nodes of FILES in the order 4, 1, 2, 5, 3.
     graphs, _ = load_tu(
         write(
@@ -93,7 +93,7 @@ def test_unsorted_graph_ids_keep_the_order_within_each_graph(write):
     assert graphs == EXPECTED
 
 
-def test_ids_that_no_node_has_are_graphs_without_nodes(write):
+def test_ids_without_nodes_are_empty_graphs(write):
     graphs, y = load_tu(write(graph_indicator="2\n2\n2\n4\n4\n", graph_labels="5\n6\n7\n8\n9\n"))
     assert graphs.sizes.tolist() == [0, 3, 0, 2, 0]
     assert y.tolist() == [5, 6, 7, 8, 9]
@@ -101,7 +101,7 @@ def test_ids_that_no_node_has_are_graphs_without_nodes(write):
     assert graphs.sizes.tolist() == [0, 3, 0, 2]
 
 
-def test_repeated_edges_and_self_loops_are_cleaned(write):
+def test_duplicate_edges_and_self_loops_are_removed(write):
     folder = write(A="1, 2\n1, 2\n3, 3\n4, 5\n", edge_labels="1\n1\n4\n3\n")
     graphs, _ = load_tu(folder)
     assert graphs.edges().tolist() == [[0, 1], [3, 4]]
@@ -111,13 +111,13 @@ def test_repeated_edges_and_self_loops_are_cleaned(write):
     ("text", "expected"),
     [("0.5\n1e-3\n", [0.5, 0.001]), ("1\n2\n", [1.0, 2.0]), ("0.5, 1\n2, 3\n", [[0.5, 1.0], [2.0, 3.0]])],
 )
-def test_graph_attributes_are_targets_where_there_are_no_graph_labels(write, text, expected):
+def test_graph_attributes_are_targets_without_graph_labels(write, text, expected):
     graphs, y = load_tu(write(graph_labels=None, graph_attributes=text))
     assert y.tolist() == graphs.targets.tolist() == expected
     assert y.dtype == np.float64
 
 
-def test_graph_attributes_beside_graph_labels_are_kept(write):
+def test_graph_attributes_with_graph_labels_are_kept(write):
     folder = write(graph_labels="1, 0\n0, 1\n", graph_attributes="0.5, 1\n0.25, 2\n")
     graphs, y = load_tu(folder)
     assert y.tolist() == [[1, 0], [0, 1]]
@@ -125,7 +125,7 @@ def test_graph_attributes_beside_graph_labels_are_kept(write):
     assert [chunk.graph_attributes.tolist() for chunk, _ in iter_tu(folder, 1)] == [[[0.5, 1.0]], [[0.25, 2.0]]]
 
 
-def test_graph_attributes_are_as_many_as_graph_labels(write):
+def test_graph_attributes_need_one_row_per_graph(write):
     with pytest.raises(DatasetError, match=r"SET_graph_attributes.txt:1: expected 2 lines, one per graph label, got 1"):
         load_tu(write(graph_attributes="0.5\n"))
 
@@ -146,7 +146,7 @@ def test_edge_attributes_are_read(write):
     assert graphs.edge_attributes[graphs._edge_arcs()].tolist() == [[0.5, 1], [2.5, 1], [1.5, 1], [3.5, 1]]
 
 
-def test_edge_attributes_that_depend_on_the_direction_are_left_out_by_name(write):
+def test_edge_attributes_that_depend_on_direction_are_dropped_with_a_warning(write):
     folder = write(edge_attributes=EDGE_VECTORS.replace("3.5, 1\n", "3.5, -1\n", 1))
     with pytest.warns(UserWarning, match=r"SET_edge_attributes.txt are left out: .* Load with directed=True") as told:
         assert load_tu(folder)[0] == EXPECTED
@@ -168,18 +168,18 @@ def test_edge_attributes_that_depend_on_the_direction_are_left_out_by_name(write
         ),
     ],
 )
-def test_bad_edge_attributes_are_named_with_their_lines(write, changes, message):
+def test_invalid_edge_attributes_raise_with_line_numbers(write, changes, message):
     with pytest.raises(DatasetError, match=message):
         load_tu(write(**changes))
 
 
 @pytest.mark.parametrize("text", ["", "\n", " \r\n\n"])
-def test_graphs_without_any_edge_have_an_empty_file(write, text):
+def test_graphs_without_edges_have_an_empty_file(write, text):
     graphs, _ = load_tu(write(A=text, edge_labels=text))
     assert (graphs.n_nodes, graphs.n_edges, len(graphs.edge_labels)) == (5, 0, 0)
 
 
-# -------------------------------------------------------------------- folders with faults
+# -------------------------------------------------------------------- invalid folders
 
 
 @pytest.mark.parametrize(
@@ -236,12 +236,12 @@ def test_graphs_without_any_edge_have_an_empty_file(write, text):
         ),
     ],
 )
-def test_faults_are_named_with_file_and_line(write, changes, message):
+def test_errors_name_file_and_line(write, changes, message):
     with pytest.raises(DatasetError, match=message):
         load_tu(write(**changes))
 
 
-def test_two_labels_of_a_directed_edge_are_named_too(write):
+def test_conflicting_labels_of_a_directed_edge_raise(write):
     folder = write(A="1, 2\n2, 1\n1, 2\n", edge_labels="1, 1\n2, 2\n1, 3\n")
     with pytest.raises(
         DatasetError, match=r"SET: Graph 0: the edge between its nodes 0 and 1 is .* different labels\.$"
@@ -249,7 +249,7 @@ def test_two_labels_of_a_directed_edge_are_named_too(write):
         load_tu(folder, directed=True)
 
 
-def test_several_sets_in_one_folder(write):
+def test_several_data_sets_in_one_folder(write):
     folder = write(name="ONE")
     (folder / "TWO_A.txt").write_text("1, 2\n")
     with pytest.raises(DatasetError, match=r"holds several data sets \(ONE, TWO\); give each a folder of its own"):
@@ -258,17 +258,17 @@ def test_several_sets_in_one_folder(write):
     assert load_tu(folder.parent / "ONE")[0] == EXPECTED
 
 
-# -------------------------------------------------------------------- where the folder is
+# -------------------------------------------------------------------- location of the folder
 
 
-def test_a_folder_here_comes_first(write, tmp_path, monkeypatch):
+def test_folder_in_the_working_directory_comes_first(write, tmp_path, monkeypatch):
     write(folder="here/SET")
     write(folder="data/SET", graph_labels="3\n4\n")
     monkeypatch.chdir(tmp_path / "here")
     assert load_tu("SET", data_dir=tmp_path / "data")[1].tolist() == [-1, 1]
 
 
-def test_then_the_argument_then_the_variable_then_the_cache(write, tmp_path, monkeypatch):
+def test_search_order_is_argument_variable_cache(write, tmp_path, monkeypatch):
     for place, labels in (("argument", "1\n1\n"), ("variable", "2\n2\n"), ("cache/treegram", "3\n3\n")):
         write(folder=f"{place}/SET", graph_labels=labels)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -278,7 +278,7 @@ def test_then_the_argument_then_the_variable_then_the_cache(write, tmp_path, mon
     assert load_tu("SET", data_dir=tmp_path / "argument")[1].tolist() == [1, 1]
 
 
-def test_a_folder_here_without_data_does_not_hide_the_name(write, tmp_path, monkeypatch):
+def test_working_directory_folder_without_data_is_skipped(write, tmp_path, monkeypatch):
     write(folder="data/SET")
     (tmp_path / "here" / "SET").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")
@@ -286,7 +286,7 @@ def test_a_folder_here_without_data_does_not_hide_the_name(write, tmp_path, monk
 
 
 @pytest.mark.parametrize("path", ["no/such", "./SET", "../outside", "/nowhere/SET"])
-def test_a_path_is_never_joined_to_the_data_directory(write, tmp_path, monkeypatch, path):
+def test_path_is_never_joined_to_the_data_folder(write, tmp_path, monkeypatch, path):
     write(folder="data/no/such")
     write(folder="data/SET")
     write(folder="outside")
@@ -298,19 +298,19 @@ def test_a_path_is_never_joined_to_the_data_directory(write, tmp_path, monkeypat
         load_tu(path, data_dir=tmp_path / "data")
 
 
-def test_a_path_to_a_file_is_no_folder(tmp_path):
+def test_path_to_a_file_raises(tmp_path):
     (tmp_path / "data.txt").write_text("1, 2\n")
     with pytest.raises(DatasetError, match=r"data.txt is a file; expected a folder with data in the TU format"):
         load_tu(tmp_path / "data.txt")
 
 
-def test_a_path_to_a_folder_without_data(tmp_path):
+def test_path_to_a_folder_without_data_raises(tmp_path):
     with pytest.raises(DatasetError, match=r"holds no NAME_A.txt; expected a folder with data in the TU format"):
         load_tu(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "SET\0", "SET name", "-x", "a:b", ""])
-def test_a_strange_name_is_never_looked_up(write, tmp_path, monkeypatch, name):
+def test_invalid_name_is_never_looked_up(write, tmp_path, monkeypatch, name):
     write(folder="SET")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
@@ -323,25 +323,25 @@ def test_a_strange_name_is_never_looked_up(write, tmp_path, monkeypatch, name):
     [("ENZYMS", "ENZYMES"), ("mutag", "MUTAG"), ("imdb_binary", "IMDB-BINARY"), ("protein", "PROTEINS")],
 )
 @pytest.mark.parametrize("download", [True, False])
-def test_an_unknown_name_gets_the_three_closest_ones(tmp_path, monkeypatch, name, close, download):
+def test_unknown_name_suggests_the_three_closest(tmp_path, monkeypatch, name, close, download):
     monkeypatch.delenv("TREEGRAM_MIRROR")
     with pytest.raises(DatasetError, match=f"Unknown data set '{name}': .* Close names are .*{close}") as caught:
         load_tu(name, data_dir=tmp_path, download=download)
     assert len(str(caught.value).partition("Close names are ")[2].split(", ")) == 3
 
 
-def test_a_known_name_that_may_not_be_downloaded(tmp_path):
+def test_known_name_without_download_raises(tmp_path):
     with pytest.raises(DatasetError, match=r"The data set 'MUTAG' is not in .*; load it with download=True"):
         load_tu("MUTAG", data_dir=tmp_path, download=False)
 
 
-def test_a_broken_folder_in_the_data_directory_is_not_replaced(write, tmp_path):
+def test_damaged_folder_in_the_data_folder_is_not_replaced(write, tmp_path):
     write(folder="MUTAG", name="MUTAG", A=None)
     with pytest.raises(DatasetError, match=r"MUTAG_A.txt is missing"):
         load_tu("MUTAG", data_dir=tmp_path)
 
 
-# -------------------------------------------------------------------- the real ones
+# -------------------------------------------------------------------- real data sets
 
 
 @pytest.mark.filterwarnings("ignore:.*edge attributes")
@@ -358,7 +358,7 @@ def test_a_broken_folder_in_the_data_directory_is_not_replaced(write, tmp_path):
         ("Cuneiform", 267, 21.27, 44.80, 12, 3, None),
     ],
 )
-def test_real_sets_hold_what_is_known_of_them(
+def test_real_sets_have_their_known_properties(
     data_dir, name, n_graphs, mean_nodes, mean_edges, n_labels, n_attributes, classes
 ):
     graphs, y = load_tu(name, data_dir=data_dir, download=False)

@@ -1,4 +1,4 @@
-"""Explanations: contributions of nodes, features and training graphs add up to decisions, whatever the order of nodes."""
+"""Tests of explanations: contributions of nodes, features and training graphs sum to the decisions."""
 
 import re
 from dataclasses import replace
@@ -113,7 +113,7 @@ def node_sums(found):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_nodes_add_up_to_the_prediction(name):
+def test_node_contributions_sum_to_the_prediction(name):
     for collection in COLLECTIONS.values():
         graphs = collection.pack()
         if name in NEED_ATTRIBUTES and not graphs.n_attributes:
@@ -131,10 +131,12 @@ def test_nodes_add_up_to_the_prediction(name):
             assert found.outputs == ("prediction",)
 
 
-@pytest.mark.parametrize("name", sorted(KERNELS.keys() - {"ODDCL, linear"}))  # products of huge vectors overflow
+@pytest.mark.parametrize(
+    "name", sorted(KERNELS.keys() - {"ODDCL, linear"})
+)  # products of very large attributes overflow
 @settings(max_examples=15, deadline=None)
 @given(collection=strategies.collections(min_graphs=2, dimension=2, edge_labels=True, labeled=True))
-def test_nodes_add_up_on_any_graphs(name, collection):
+def test_node_contributions_sum_to_the_prediction_on_any_graphs(name, collection):
     graphs = collection.pack()
     if not graphs.n_nodes:
         return
@@ -145,7 +147,7 @@ def test_nodes_add_up_on_any_graphs(name, collection):
 @pytest.mark.parametrize("name", KERNELS)
 @settings(max_examples=10, deadline=None)
 @given(drawn=strategies.with_node_order(min_graphs=2, dimension=2, edge_labels=True, labeled=True, scale="plain"))
-def test_contributions_move_with_their_nodes(name, drawn):
+def test_contributions_are_permuted_with_the_nodes(name, drawn):
     collection, places = drawn
     graphs = collection.pack()
     if not graphs.n_nodes:
@@ -157,7 +159,7 @@ def test_contributions_move_with_their_nodes(name, drawn):
 
 
 @pytest.mark.parametrize("name", EXPLICIT)
-def test_features_add_up_and_have_names(name):
+def test_feature_contributions_sum_and_have_names(name):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = fitted_ridge(EXPLICIT[name], graphs[:7])
     found = explain(model, graphs)
@@ -169,13 +171,13 @@ def test_features_add_up_and_have_names(name):
     assert abs(value) == np.abs(found.feature_contributions[[3]].toarray()).max()
 
 
-def test_features_of_a_sum_carry_the_name_of_their_kernel():
+def test_features_of_a_sum_are_prefixed_by_their_kernel():
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     found = explain(fitted_ridge(KernelSum([WL(n_iterations=1), ODDST(depth=1)]), graphs), graphs)
     sums = np.asarray(found.feature_contributions.sum(axis=1)).ravel() + found.intercept
     np.testing.assert_allclose(sums, found.decisions, rtol=0, atol=1e-9)
     assert {name.split(":")[0] for name in found.feature_names} == {"WL", "ODDST"}
-    partly = explain(fitted_ridge(KERNELS["KernelSum"], graphs), graphs)  # one of its three kernels has no features
+    partly = explain(fitted_ridge(KERNELS["KernelSum"], graphs), graphs)  # one of the three kernels has no features
     assert {name.split(":")[0] for name in partly.feature_names} == {"ODDST", "WL"}
     without = explain(fitted_ridge(ODDCL(), graphs), graphs)
     assert without.feature_contributions is None
@@ -183,17 +185,17 @@ def test_features_of_a_sum_carry_the_name_of_their_kernel():
     assert without.top_features(0) == []
 
 
-def test_contributions_by_hand():
-    """A path N-C-O against an edge C-O: the N is nowhere else; C and O are by their labels, and O by its neighbor."""
+def test_contributions_match_a_hand_calculation():
+    """A path N-C-O against an edge C-O: N occurs only in the path; C and O match by label, O also by its neighbor."""
     graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
     kernel = WL(n_iterations=1, normalize=False).fit(graphs[1])
     np.testing.assert_allclose(kernel._node_contributions(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 2])
-    # The tree O(C) has two nodes, each of which gets half.
+    # The tree O(C) has two nodes, and each gets half.
     np.testing.assert_allclose(kernel._node_contributions(graphs[0], np.ones((1, 1)), spread=True)[:, 0], [0, 1.5, 1.5])
     paths = ShortestPath(use_labels=True, normalize=False).fit(graphs[1])
     np.testing.assert_allclose(paths._node_contributions(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 1])
     assignment = WLOA(n_iterations=0, normalize=False).fit(Graphs.from_edges([[]], labels=[["C"]]))
-    twice = Graphs.from_edges([[(0, 1)]], labels=[["C", "C"]])  # one of the two is assigned, either of them
+    twice = Graphs.from_edges([[(0, 1)]], labels=[["C", "C"]])  # either of the two is assigned
     np.testing.assert_allclose(assignment._node_contributions(twice, np.ones((1, 1)), spread=False)[:, 0], [0.5, 0.5])
 
 
@@ -217,7 +219,7 @@ def test_classifiers(counts):
     assert found.graph_contributions.shape == (12, 12, 3)
     np.testing.assert_array_equal(
         found.graph_contributions[:, 8:, 0], 0
-    )  # the third class says nothing about the first two
+    )  # the third class does not affect the first two
 
 
 def test_gaussian_process():
@@ -227,7 +229,7 @@ def test_gaussian_process():
 
 
 @pytest.mark.parametrize("name", EXPLICIT)
-def test_linear_models_on_features(name):
+def test_linear_models_on_explicit_features(name):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     y = np.arange(len(graphs)) % 3
     ridge = make_pipeline(NeighborMeans(), FeatureMap(EXPLICIT[name]), Ridge()).fit(graphs, y)
@@ -255,7 +257,7 @@ HASHED = {
 
 @pytest.mark.parametrize("collection", ["mixed", "directed"])
 @pytest.mark.parametrize("name", HASHED)
-def test_linear_models_on_trees_and_vectors(name, collection):
+def test_linear_models_on_features_of_trees_and_attributes(name, collection):
     graphs = zoo.LAWS_HOLD_ON[collection].pack()
     y = np.arange(len(graphs)) % 3
     for final, targets in ((LogisticRegression(), y), (LinearSVC(), y > 0), (RidgeClassifier(), y), (Ridge(), y)):
@@ -264,7 +266,7 @@ def test_linear_models_on_trees_and_vectors(name, collection):
             if graphs.n_attributes
             else make_pipeline(HASHED[name], final)
         )
-        model.fit(graphs[:8], targets[:8])  # the others have trees that these do not have
+        model.fit(graphs[:8], targets[:8])  # the other graphs contain trees that these do not
         expected = model.predict(graphs) if isinstance(final, Ridge) else model.decision_function(graphs)
         for attribute_to in ("root", "tree"):
             found = explain(model, graphs, attribute_to=attribute_to)
@@ -282,8 +284,8 @@ def test_linear_models_on_trees_and_vectors(name, collection):
 
 
 @pytest.mark.parametrize("name", ["few columns, not normalized", "a column for each, not normalized"])
-def test_a_node_adds_what_its_own_trees_give(name):
-    """A row is linear in the counts of trees: those of one node alone give its value."""
+def test_contribution_of_a_node_comes_from_its_own_trees(name):
+    """A row is linear in the tree counts: the counts of a single node give its contribution."""
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = make_pipeline(HASHED[name], Ridge()).fit(graphs, np.sin(np.arange(len(graphs))))
     features, found = model[0], explain(model, graphs, attribute_to="root")
@@ -297,7 +299,7 @@ def test_a_node_adds_what_its_own_trees_give(name):
             np.testing.assert_allclose(value, (row @ model[1].coef_).item(), rtol=0, atol=1e-9)
 
 
-def test_what_is_not_a_sum_over_columns_is_refused():
+def test_models_that_are_not_linear_in_the_features_raise():
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     y = np.arange(len(graphs)) % 2
     rows = ODDCLFeatures(depth=1, n_features=None)
@@ -314,7 +316,7 @@ def test_what_is_not_a_sum_over_columns_is_refused():
 
 @pytest.mark.parametrize("attribute_to", ["root", "tree"])
 @pytest.mark.parametrize("kernel", [WL(), make_pipeline(NeighborMeans(), ODDCL(depth=1))], ids=["kernel", "pipeline"])
-def test_linear_models_on_landmarks(kernel, attribute_to):
+def test_linear_models_on_nystroem_features(kernel, attribute_to):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     y = np.arange(len(graphs)) % 3
     for classes in (y, y > 0):
@@ -326,7 +328,7 @@ def test_linear_models_on_landmarks(kernel, attribute_to):
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_pipelines_that_end_in_a_model(nested):
+def test_pipelines_ending_in_a_model(nested):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     end = GraphRidge(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), param_grid={}, alpha=0.1, cv=2)
     end = make_pipeline(ScaleAttributes(), end) if nested else end
@@ -336,7 +338,7 @@ def test_pipelines_that_end_in_a_model(nested):
     assert found.residual < 1e-9
 
 
-def test_a_pipeline_that_takes_molecules_is_explained_atom_by_atom():
+def test_pipeline_on_molecules_is_explained_atom_by_atom():
     pytest.importorskip("rdkit")
     smiles = ["CO", "CCO", "CC(C)O", "OCCC", "CN", "CCN", "CC(C)N", "NCCC"]
     model = make_pipeline(MoleculeGraphs(), GraphSVC(WL(), param_grid={}, C=1, cv=2)).fit(smiles, [0] * 4 + [1] * 4)
@@ -353,7 +355,7 @@ def test_sparse_coefficients_of_linear_models():
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_trees_give_other_contributions_than_roots(name):
+def test_attribute_to_tree_differs_from_attribute_to_root(name):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = fitted_ridge(TREES[name], graphs)
     found, at_roots = explain(model, graphs), explain(model, graphs, attribute_to="root")
@@ -370,7 +372,7 @@ def test_trees_give_other_contributions_than_roots(name):
 @pytest.mark.parametrize("name", sorted(TREES.keys() - {"ODDCL, deep"}))
 @settings(max_examples=15, deadline=None)
 @given(collection=strategies.collections(min_graphs=2, dimension=2, edge_labels=True, labeled=True, scale="plain"))
-def test_splitting_trees_keeps_the_sums_of_any_graphs(name, collection):
+def test_attributing_to_trees_keeps_the_sums_on_any_graphs(name, collection):
     graphs = collection.pack()
     if not graphs.n_nodes:
         return
@@ -379,7 +381,7 @@ def test_splitting_trees_keeps_the_sums_of_any_graphs(name, collection):
 
 
 def literal_trees(collection, g, depth, counting):
-    """Each time that a tree is counted: its DAG, its root and its depth."""
+    """Yield each counted tree: its DAG, its root and its depth."""
     adjacent = naive.neighbors(collection, g)
     for r in range(len(adjacent)):
         if counting == "paper":
@@ -393,12 +395,12 @@ def literal_trees(collection, g, depth, counting):
 
 
 def unrolled(children, v, j):
-    """The nodes of T_j(v), as often as they are in it."""
+    """Return the nodes of T_j(v) with multiplicity."""
     return [v, *(u for w in children[v] if j for u in unrolled(children, w, j - 1))]
 
 
 def literal_contributions(kernel, collection, weights):
-    """What nodes add to the weighted sums over the same graphs, each tree shared by its nodes, without normalization."""
+    """Return node contributions to weighted sums over the same graphs, each tree shared by its nodes, not normalized."""
     counts = [naive.tree_counts(collection, g, kernel.depth, counting=kernel.counting) for g in range(len(collection))]
     contributions = []
     for g, n in enumerate(collection.n_nodes):
@@ -425,7 +427,7 @@ def literal_contributions(kernel, collection, weights):
     collection=strategies.collections(min_graphs=1, max_graphs=3, dimension=2, labeled=True, scale="plain"),
     depth=st.integers(0, 3),
 )
-def test_trees_are_shared_by_their_nodes(kernel, counting, collection, depth):
+def test_trees_are_shared_equally_by_their_nodes(kernel, counting, collection, depth):
     graphs = collection.pack()
     if not graphs.n_nodes:
         return
@@ -445,7 +447,7 @@ def test_kernels_without_trees_attribute_to_the_node_itself(name):
 
 
 @pytest.mark.parametrize("name", UNEXPLAINED)
-def test_kernels_that_are_not_sums_over_nodes_are_refused(name):
+def test_kernels_that_are_not_sums_over_nodes_raise(name):
     graphs = zoo.collect(zoo.PATH, zoo.CYCLE, zoo.STAR, zoo.TRIANGLE).pack()
     model = fitted_ridge(UNEXPLAINED[name], graphs)
     with pytest.raises(ParameterError, match=f"{name} cannot be explained. These kernels can be: .*CSM, GIK, "):
@@ -455,8 +457,8 @@ def test_kernels_that_are_not_sums_over_nodes_are_refused(name):
         explain(part, graphs)
 
 
-def test_the_error_names_all_kernels_that_can_be_explained():
-    """Of all kernels by name: what is named works, and what is not is refused."""
+def test_error_lists_all_explainable_kernels():
+    """Every listed kernel can be explained, and every other kernel raises."""
     graphs = zoo.collect(zoo.PATH, zoo.CYCLE, zoo.STAR, zoo.TRIANGLE).pack()
     with pytest.raises(ParameterError) as caught:
         explain(fitted_ridge(OrderedTrees(), graphs), graphs)
@@ -471,14 +473,14 @@ def test_the_error_names_all_kernels_that_can_be_explained():
                 explain(fitted_ridge(cls(), graphs), graphs)
 
 
-def test_models_that_cannot_be_explained_are_refused():
+def test_unsupported_models_raise():
     graphs, y = zoo.LAWS_HOLD_ON["mixed"].pack(), np.arange(11) % 2
     with pytest.raises(ParameterError, match="must be a model of graphs"):
         explain(WL().fit(graphs), graphs)
     neighbors = make_pipeline(FeatureMap(WL()), KNeighborsClassifier(1)).fit(graphs, y)
     with pytest.raises(ParameterError, match="must be a fitted linear model"):
         explain(neighbors, graphs)
-    machine = make_pipeline(FeatureMap(WL()), SVC(kernel="linear")).fit(graphs, y)  # decides by pairs of classes
+    machine = make_pipeline(FeatureMap(WL()), SVC(kernel="linear")).fit(graphs, y)  # one-vs-one decisions
     with pytest.raises(ParameterError, match="must be a fitted linear model"):
         explain(machine, graphs)
     scaled = make_pipeline(FeatureMap(WL()), MaxAbsScaler(), Ridge()).fit(graphs, y)
@@ -486,7 +488,7 @@ def test_models_that_cannot_be_explained_are_refused():
         explain(scaled, graphs)
 
 
-def test_weights_that_do_not_fit_the_features_are_refused_before_anything_reads_them():
+def test_weights_of_wrong_length_raise_before_compiled_code_reads_them():
     graphs, y = zoo.LAWS_HOLD_ON["mixed"].pack(), np.arange(11) % 2
     for features in (ODDCLFeatures(depth=1, n_features=64), FeatureMap(WL()), Nystroem(WL(), 4)):
         model = make_pipeline(features, LogisticRegression()).fit(graphs, y)
@@ -505,7 +507,7 @@ def test_weights_that_do_not_fit_the_features_are_refused_before_anything_reads_
         explain(ridge, graphs, attribute_to=True)
 
 
-# -------------------------------------------------------------------- what else an explanation knows
+# -------------------------------------------------------------------- contrasts and training graphs
 
 
 @pytest.fixture(scope="module")
@@ -515,7 +517,7 @@ def three_classes():
 
 
 @pytest.mark.parametrize("is_linear", [False, True])
-def test_the_contrast_of_many_classes_is_the_predicted_one_against_the_next_best(three_classes, is_linear):
+def test_multiclass_contrast_is_predicted_class_minus_runner_up(three_classes, is_linear):
     graphs, y = three_classes
     svc = GraphSVC(WL(), param_grid={}, C=1, cv=3)
     model = (make_pipeline(FeatureMap(WL()), LogisticRegression()) if is_linear else svc).fit(graphs[::2], y[::2])
@@ -538,7 +540,7 @@ def test_the_contrast_of_many_classes_is_the_predicted_one_against_the_next_best
         assert by_features == pytest.approx(expected, abs=1e-9)
 
 
-def test_graphs_of_the_training_data_are_known(three_classes):
+def test_training_graphs_are_recognized(three_classes):
     graphs, y = three_classes
     model = GraphSVC(WL(), param_grid={}, C=1, cv=3).fit(graphs[::2], y[::2])
     copies = Graphs.concatenate([graphs[:7], graphs[7:]])  # another collection of the same graphs
@@ -555,12 +557,12 @@ def test_graphs_of_the_training_data_are_known(three_classes):
     assert explain(components, graphs).in_training is None
 
 
-# -------------------------------------------------------------------- several kernels, and numbers of whole graphs
+# -------------------------------------------------------------------- several kernels, and attributes of graphs
 
 
 @parameters
 class Sizes(GraphKernel):
-    """A stand-in for a kernel on columns: exp(-|difference of nodes| - |difference of edges|)."""
+    """Stand-in for a kernel on columns: exp(-|difference of nodes| - |difference of edges|)."""
 
     def _describe(self, graphs, grid):
         arcs = np.diff(graphs.indptr[graphs.offsets])
@@ -580,7 +582,7 @@ class Sizes(GraphKernel):
 
 
 class Combined:
-    """A stand-in for a model of several kernels: one machine for each class, or for a number."""
+    """Stand-in for a model of several kernels, with one output per class, or one for regression."""
 
     def __init__(self, kernels, graphs, n_outputs):
         rng = np.random.default_rng(0)
@@ -611,7 +613,7 @@ PARTS = {
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("name", PARTS)
-def test_nodes_and_columns_of_all_parts_add_up(name, n_outputs):
+def test_node_and_column_contributions_of_all_kernels_sum_to_the_decision(name, n_outputs):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = Combined(PARTS[name](), graphs[:7], n_outputs)
     found = explain(model, graphs)
@@ -640,7 +642,7 @@ DEFAULTS = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", DEFAULTS)
-def test_contributions_of_default_models_add_up(name, n_classes):
+def test_contributions_of_default_models_sum_to_the_decision(name, n_classes):
     graphs, y, _ = make_motifs(60, motifs=("house", "cycle", "clique")[:n_classes], n_attributes=2, random_state=0)
     graphs = graphs.assign(graph_attributes=np.random.default_rng(0).normal(size=(60, 2)))
     model = DEFAULTS[name]().fit(graphs[:45], y[:45])
@@ -656,7 +658,7 @@ def test_contributions_of_default_models_add_up(name, n_classes):
     assert found.in_training.tolist() == [True] * 5 + [False] * 15
 
 
-def test_numbers_of_whole_graphs_are_explained_by_column():
+def test_graph_attributes_are_explained_by_column():
     graphs, _, _ = make_motifs(30, random_state=0)
     kernel = KernelSum([StatisticsKernel(), WL()])
     found = explain(fitted_ridge(kernel, graphs[:20]), graphs)
@@ -667,7 +669,7 @@ def test_numbers_of_whole_graphs_are_explained_by_column():
 
 @settings(max_examples=25, deadline=None)
 @given(collection=strategies.collections(min_graphs=2, dimension=2, labeled=True, scale="plain"))
-def test_nodes_and_columns_add_up_on_any_graphs(collection):
+def test_node_and_column_contributions_sum_on_any_graphs(collection):
     graphs = collection.pack()
     if not graphs.n_nodes:
         return
@@ -676,7 +678,7 @@ def test_nodes_and_columns_add_up_on_any_graphs(collection):
     assert found.residual <= 1e-9 * max(1.0, np.abs(found.graph_contributions).sum(axis=1).max())
 
 
-def test_for_one_machine_per_class_the_contrast_is_the_difference_of_two():
+def test_one_vs_rest_contrast_is_the_difference_of_two_outputs():
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = Combined(PARTS["columns and kernels"](), graphs, 3)
     found, decisions = explain(model, graphs), model.decision_function(graphs)
@@ -700,7 +702,7 @@ def test_similar_graphs_are_the_nearest_under_all_kernels():
     for i in (3, 9):
         similar = found.similar_graphs(i, 3)
         own = expected[i].copy()
-        own[i if i < 7 else []] = -1  # itself
+        own[i if i < 7 else []] = -1  # the graph itself
         assert [one["index"] for one in similar] == np.argsort(-own, kind="stable")[:3].tolist()
         for one in similar:
             assert one["similarity"] == pytest.approx(own[one["index"]], abs=1e-12)
@@ -710,7 +712,7 @@ def test_similar_graphs_are_the_nearest_under_all_kernels():
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_the_summary_has_the_means_of_features_columns_and_labels(n_outputs):
+def test_summary_has_means_of_features_columns_and_labels(n_outputs):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     found = explain(Combined(PARTS["columns and kernels"](), graphs, n_outputs), graphs)
     table = pd.DataFrame(found.summary(10**6))
@@ -733,7 +735,7 @@ def test_the_summary_has_the_means_of_features_columns_and_labels(n_outputs):
     assert pd.DataFrame(found.summary(output=0)).shape[1] == 5
 
 
-def test_vectors_that_a_transformer_rounds_differently_are_still_known():
+def test_training_graphs_are_recognized_despite_rounding_in_a_transformer():
     graphs, _, _ = make_motifs(6, n_attributes=2, random_state=0)
     model = fitted_ridge(ODDCL(depth=1), graphs[:3])
     shaken = replace(graphs, attributes=graphs.attributes * (1 + 1e-14))
@@ -748,7 +750,7 @@ def test_training_graphs_are_found_without_an_explanation(three_classes):
     assert in_training(make_pipeline(FeatureMap(WL()), KNeighborsClassifier()).fit(graphs, y), graphs) is None
 
 
-def test_the_notebook_view_is_short_and_text_is_text(three_classes):
+def test_notebook_view_is_short_and_escaped(three_classes):
     graphs, y = three_classes
     named = np.char.add("<b>", y)
     found = explain(GraphSVC(WL(), param_grid={}, C=1, cv=3).fit(graphs, named), graphs)
@@ -759,7 +761,7 @@ def test_the_notebook_view_is_short_and_text_is_text(three_classes):
     assert repr(found) == "Explanation(45 graphs, 3 outputs, attribute_to='tree')"
 
 
-def test_no_graphs_and_empty_graphs():
+def test_empty_collections_and_empty_graphs():
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = fitted_ridge(ODDCL(), graphs)
     assert explain(model, graphs[:0]).node_contributions == []
@@ -767,7 +769,7 @@ def test_no_graphs_and_empty_graphs():
     assert nothing.shape == (0,)
 
 
-def test_many_nodes_are_summed_some_at_a_time(monkeypatch):
+def test_many_nodes_are_summed_in_batches(monkeypatch):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = fitted_ridge(ODDCL(), graphs)
     expected = explain(model, graphs).node_contributions

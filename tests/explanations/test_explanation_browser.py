@@ -1,4 +1,4 @@
-"""The page in a real browser: hovering, choosing a class, sorting and filtering work, and nothing from the data runs."""
+"""Tests of the explanation page in a real browser: hovering, class choice, sorting, filtering, and no script injection."""
 
 import json
 import re
@@ -50,7 +50,7 @@ addEventListener("load", () => {{
 
 
 def browse(page, actions, tmp_path, width=1200):
-    """Run actions on a page; return what they found, and what was written to the console."""
+    """Run actions on a page; return their results and the console messages."""
     path = tmp_path / "harness.html"
     path.write_text(HARNESS.format(page=escape(page), actions=actions, width=width), encoding="utf-8")
     command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()]
@@ -62,7 +62,7 @@ def browse(page, actions, tmp_path, width=1200):
 
 @pytest.fixture(scope="module")
 def three_classes():
-    """An explanation of eight graphs with names, two of them from the training data."""
+    """Explain eight named graphs, two of them from the training data."""
     graphs, y, _ = make_motifs(45, motifs=("house", "cycle", "clique"), random_state=0)
     graphs = graphs.assign(
         graph_names=[f"motif {i}" for i in range(45)], node_names=[f"v{i}" for i in range(graphs.n_nodes)]
@@ -82,7 +82,7 @@ def page(three_classes, tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", [400, 1200])
-def test_the_page_is_shown_without_a_complaint_and_fits(page, tmp_path, width):
+def test_page_renders_without_errors_and_fits(page, tmp_path, width):
     actions = "found.cards = text('article h3'); found.pictures = all('svg').length; found.controls = text('#shown');"
     found, console = browse(page, actions, tmp_path, width)
     assert console == []
@@ -93,7 +93,7 @@ def test_the_page_is_shown_without_a_complaint_and_fits(page, tmp_path, width):
     assert found["pictures"] > 8 * 7
 
 
-def test_hovering_over_a_node_shows_what_is_known_of_it(three_classes, page, tmp_path):
+def test_hovering_over_a_node_shows_its_details(three_classes, page, tmp_path):
     actions = """
     const node = one("#graph-1 .explained .node");
     found.before = one("#tip").hidden; found.titles = all("svg title").length;
@@ -103,7 +103,7 @@ def test_hovering_over_a_node_shows_what_is_known_of_it(three_classes, page, tmp
     found, _ = browse(page, actions, tmp_path)
     assert found["before"]
     assert found["after"]
-    assert found["titles"] == 0  # the browser's own would cover it
+    assert found["titles"] == 0  # the browser's own tooltip would cover it
     explanation, _ = three_classes
     value = explanation._node_values_of(1, explanation._contrast(1))[0]
     assert found["tip"].splitlines() == ["v25", f"contribution: {value:+.3g}".replace("-", "\N{MINUS SIGN}")]
@@ -134,7 +134,7 @@ def test_choosing_a_class_changes_lists_and_colors(three_classes, page, tmp_path
     assert float(shown) == pytest.approx(value, rel=0.01)
 
 
-def test_tables_are_sorted_and_cards_follow(three_classes, page, tmp_path):
+def test_sorting_a_table_reorders_the_cards(three_classes, page, tmp_path):
     actions = """
     const head = all("#predictions th").find(found => found.textContent.startsWith("decision"));
     head.querySelector("button").click(); found.down = text("article h3"); found.state = head.getAttribute("aria-sort");
@@ -153,7 +153,7 @@ def test_tables_are_sorted_and_cards_follow(three_classes, page, tmp_path):
     assert len(found["matters"]) > 10
 
 
-def test_graphs_are_filtered_by_name_prediction_and_result(three_classes, page, tmp_path):
+def test_graphs_can_be_filtered_by_name_prediction_and_result(three_classes, page, tmp_path):
     actions = """
     const [name, prediction, result] = all("[data-filter]");
     const look = () => ({ cards: text("article h3"), rows: text("#rows th"), shown: text("#shown")[0] });
@@ -175,8 +175,8 @@ def test_graphs_are_filtered_by_name_prediction_and_result(three_classes, page, 
     assert found["prediction"]["cards"] == expected.tolist()
 
 
-def test_nothing_from_the_data_runs(tmp_path):
-    """Without the page's policy, so that escaping alone must do; also in the box of a node, which the script fills."""
+def test_nothing_from_the_data_is_executed(tmp_path):
+    """Without the content security policy, so that escaping alone must work; also in the tooltip that the script fills."""
     graphs = Graphs.from_edges(
         [[(0, 1)], [(0, 1), (1, 2)], [(0, 1)]],
         labels=[[HOSTILE, "C"], ["C", HOSTILE, "C"], ["C", "C"]],

@@ -1,4 +1,4 @@
-"""The page of explanations: its numbers are those of the model, its text is text, and an error leaves an older page."""
+"""Tests of the explanation page: numbers match the model, text is escaped, and errors keep an existing page."""
 
 import re
 from dataclasses import replace
@@ -63,12 +63,12 @@ def numbers_after(words, text):
 
 @pytest.fixture(scope="module")
 def half_model(motifs):
-    """A model that was not fitted on the odd graphs."""
+    """Return a model that was not fitted on every second graph."""
     graphs, y = motifs
     return GraphSVC(WLOA(), param_grid={}, C=1, cv=2).fit(graphs[::2], y[::2])
 
 
-def test_the_page_has_the_decisions_of_the_model(model, motifs, tmp_path):
+def test_page_shows_the_decisions_of_the_model(model, motifs, tmp_path):
     graphs, y = motifs
     named = graphs[[3, 20]].assign(graph_names=["three", "twenty"])
     page = written(tmp_path, model, named, y=y[[3, 20]])
@@ -97,7 +97,7 @@ def test_predictions_for_training_graphs_are_not_counted_as_correct(half_model, 
     assert f'<b class="whole">{n_correct} of 2</b><span>predictions are correct' in page
 
 
-def test_the_most_similar_training_graphs_are_shown(half_model, motifs, tmp_path):
+def test_most_similar_training_graphs_are_shown(half_model, motifs, tmp_path):
     graphs, y = motifs
     page = written(tmp_path, half_model, graphs[:2], y=y[:2])
     shown = [
@@ -105,7 +105,7 @@ def test_the_most_similar_training_graphs_are_shown(half_model, motifs, tmp_path
         for card in page.split("<article")[1:]
     ]
     similarities = half_model.kernel_.transform(graphs[:2])
-    similarities[0, 0] = -1  # itself
+    similarities[0, 0] = -1  # the graph itself
     assert shown == np.argsort(-similarities, axis=1, kind="stable")[:, :6].tolist()
     contributions = explain(half_model, graphs[:2]).graph_contributions
     found = re.findall(r'contribution <span class="whole">([^<]*)<', page)
@@ -123,7 +123,7 @@ def test_the_most_similar_training_graphs_are_shown(half_model, motifs, tmp_path
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_classes_of_similar_training_graphs_survive_in_a_model_file(tmp_path, n_classes):
+def test_model_file_keeps_the_classes_of_similar_training_graphs(tmp_path, n_classes):
     graphs, y, _ = make_motifs(30, motifs=("house", "cycle", "clique")[:n_classes], random_state=0)
     names = np.array(["one", "two", "three"])[y]
     bare = graphs.assign(targets=None)
@@ -136,13 +136,13 @@ def test_classes_of_similar_training_graphs_survive_in_a_model_file(tmp_path, n_
     assert re.findall(r"<br>class (\w+)<br>", page) == [one["target"] for one in found]
 
 
-def test_of_several_classes_each_other_one_can_be_chosen(tmp_path):
+def test_any_other_class_can_be_chosen_in_multiclass(tmp_path):
     graphs, y, _ = make_motifs(45, motifs=("house", "cycle", "clique"), random_state=0)
     model = GraphSVC(WL(), param_grid={}, C=1, cv=3).fit(graphs[::2], y[::2])
     found = explain(model, graphs[[1]])
     page = written(tmp_path, model, graphs[[1]], y=y[[1]])
     contrasts = list(found._contrasts(0))
-    assert page.count("<option>") == 1 + 1 + 2  # a prediction and a result to filter by, and two other classes
+    assert page.count("<option>") == 1 + 1 + 2  # filters by prediction and result, and a choice of two other classes
     together = [found._node_values_of(0, one).sum() + found.intercept @ one.combine for one in contrasts]
     np.testing.assert_allclose(numbers_after("together", page), together, rtol=1e-5)
     values = re.search(r'data-values="([^"]*)"', page)[1].split(";")
@@ -151,7 +151,7 @@ def test_of_several_classes_each_other_one_can_be_chosen(tmp_path):
         np.testing.assert_allclose([float(number) for number in numbers.split()], expected, rtol=1e-3)
 
 
-def test_nodes_have_their_names_labels_vectors_and_contributions(tmp_path):
+def test_nodes_show_names_labels_attributes_and_contributions(tmp_path):
     graphs = Graphs.from_edges(
         [[(0, 1), (1, 2)], [(0, 1)]],
         labels=[[("C", 1), ("C", 1), ("O", 0)], [("C", 1), ("O", 0)]],
@@ -170,7 +170,7 @@ def test_nodes_have_their_names_labels_vectors_and_contributions(tmp_path):
     assert re.search(r"A/\d \w{3} \(C/1\)", found._repr_html_())
 
 
-def test_the_page_lists_columns_and_what_matters_overall(tmp_path):
+def test_page_lists_columns_and_overall_importance(tmp_path):
     graphs, y, _ = make_motifs(20, n_attributes=2, random_state=0)
     kernel = KernelSum([StatisticsKernel(), WL(), ODDCL(depth=1)])
     model = GraphRidge(kernel, param_grid={}, alpha=0.1, cv=2).fit(graphs, y)
@@ -184,7 +184,7 @@ def test_the_page_lists_columns_and_what_matters_overall(tmp_path):
         assert f'data-sort="{record["mean_absolute"]}"' in table
 
 
-def test_numbers_have_minus_signs_and_do_not_break(half_model, motifs, tmp_path):
+def test_numbers_use_minus_signs_and_do_not_wrap(half_model, motifs, tmp_path):
     page = (
         written(tmp_path, half_model, motifs[0][:4], y=motifs[1][:4])
         .partition("</style>")[2]
@@ -198,7 +198,7 @@ def test_numbers_have_minus_signs_and_do_not_break(half_model, motifs, tmp_path)
         assert "whole" in element.split()
 
 
-def test_names_of_classes_and_labels_are_text(model, motifs, tmp_path):
+def test_class_names_and_labels_are_escaped(model, motifs, tmp_path):
     page = written(tmp_path, model, motifs[0], title=SCRIPT, y=motifs[1])
     labeled = Graphs.from_edges(
         [[(0, 1)], [(0, 1), (1, 2)]],
@@ -216,7 +216,7 @@ def test_names_of_classes_and_labels_are_text(model, motifs, tmp_path):
     assert "https://" not in page
 
 
-def test_the_targets_of_the_graphs_are_used_if_there_are_any(motifs, tmp_path):
+def test_targets_of_the_graphs_are_used_if_present(motifs, tmp_path):
     graphs, _ = motifs
     model = GraphSVC(WLOA(), param_grid={}, C=1, cv=2).fit(graphs, graphs.targets)
     assert '<th scope="col">true</th>' in written(tmp_path, model, graphs[:1])
@@ -243,7 +243,7 @@ def test_regressors_and_linear_models(tmp_path):
     assert re.search(r"Red favors <b.*>\d</b>, blue <b", written(tmp_path, many, graphs[:1]))
 
 
-def test_linear_models_on_trees_and_vectors(tmp_path):
+def test_linear_models_on_features_of_trees_and_attributes(tmp_path):
     graphs, y, _ = make_motifs(20, n_attributes=2, random_state=0)
     linear = make_pipeline(ODDCLFeatures(depth=1, n_features=None), LogisticRegression()).fit(graphs, y)
     page = written(tmp_path, linear, graphs[:1])
@@ -251,7 +251,7 @@ def test_linear_models_on_trees_and_vectors(tmp_path):
     np.testing.assert_allclose(numbers_after("together", page), linear.decision_function(graphs[0]), rtol=1e-5)
 
 
-def test_pipelines_that_end_in_a_model_or_in_landmarks(tmp_path):
+def test_pipelines_ending_in_a_model_or_nystroem(tmp_path):
     graphs, y, _ = make_motifs(20, n_attributes=2, random_state=0)
     process = make_pipeline(ScaleAttributes(), GraphGP(ODDCL(depth=1), param_grid={})).fit(graphs, y + 0.5)
     page = written(tmp_path, process, graphs[:1])
@@ -265,7 +265,7 @@ def test_pipelines_that_end_in_a_model_or_in_landmarks(tmp_path):
     np.testing.assert_allclose(numbers_after("together", page), landmarks.decision_function(graphs[0]), rtol=1e-5)
 
 
-def test_empty_graphs_and_graphs_that_are_too_large_are_described(model, tmp_path):
+def test_empty_and_too_large_graphs_are_described(model, tmp_path):
     star = [(0, i) for i in range(1, MOST_HOPS + 1)]
     chain = [(i, i + 1) for i in range(MOST_NODES)]
     graphs = Graphs.from_edges(
@@ -290,7 +290,7 @@ def test_any_graph_can_be_drawn():
 
 
 def drawn_circles(picture):
-    """The center and the radius of each node."""
+    """Return the center and radius of each node."""
     found = re.findall(r'<circle cx="([\d.-]+)" cy="([\d.-]+)" r="([\d.]+)"', picture)
     return np.array(found, dtype=float).reshape(-1, 3)
 
@@ -302,10 +302,10 @@ def test_nodes_do_not_overlap_in_projected_coordinates():
     assert describe_positions(graph).startswith("Nodes are at their coordinates, projected to")
     circles = drawn_circles(draw_graph(graph, "a helix"))
     assert pdist(circles[:, :2]).min() > 1.9 * circles[0, 2]
-    assert circles[0, 2] > 0.6  # and can be seen
+    assert circles[0, 2] > 0.6  # and are visible
 
 
-def test_trees_are_drawn_where_names_are_trees():
+def test_features_that_are_trees_are_drawn():
     assert re.findall(r'class="in"[^>]*>([^<]*)<', draw_tree("C(N,C(O))")) == ["N", "O", "C", "C"]
     assert re.findall(r'class="mark"[^>]*>([^<]*)<', draw_tree("C(1:N)")) == ["1"]
     assert draw_tree('C("a(b",N) #2').count("<rect") == 3
@@ -329,9 +329,9 @@ def test_molecules_are_drawn_by_rdkit(tmp_path):
     assert "xmlns" not in page
     picture, _, rest = page.partition('class="scale"')
     end, *_ = _colors("background:", rest)
-    assert picture.count('class="note"') == 3  # the number of each atom that the lists speak of
+    assert picture.count('class="note"') == 3  # the number of each atom in the lists
     atoms = _colors("fill:", picture)
-    assert np.abs(atoms - end).max(axis=1).min() <= 1  # the strongest atom; RDKit rounds another way
+    assert np.abs(atoms - end).max(axis=1).min() <= 1  # the strongest atom; RDKit rounds differently
     with pytest.raises(ValueError, match=r"molecules\[0\]: its atom 0 is O, but the node's label is 'C'"):
         written(tmp_path, model, graphs, molecules=["OCC", "CO"])
     for other in ("CO", "C(O)C"):
@@ -347,7 +347,7 @@ def test_molecules_are_drawn_by_rdkit(tmp_path):
         written(tmp_path, model, graphs, molecules=["CCO"])
 
 
-def test_hydrogens_are_added_where_the_graph_has_them(tmp_path):
+def test_hydrogens_are_drawn_if_the_graph_has_them(tmp_path):
     chem = pytest.importorskip("rdkit.Chem")
     water = chem.AddHs(chem.MolFromSmiles("O"))
     graphs = Graphs.from_edges([[(0, 1), (0, 2)], [(0, 1)]], labels=[["O", "H", "H"], ["C", "O"]])
@@ -356,14 +356,14 @@ def test_hydrogens_are_added_where_the_graph_has_them(tmp_path):
     assert 'class="molecule"' in written(tmp_path, model, graphs[:1], molecules=[water])
 
 
-def test_without_rdkit_the_error_names_the_extra(model, motifs, monkeypatch, tmp_path):
+def test_missing_rdkit_error_names_the_extra(model, motifs, monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "rdkit.Chem", None)
     monkeypatch.setitem(__import__("sys").modules, "rdkit", None)
     with pytest.raises(ImportError, match=r"pip install rdkit"):
         written(tmp_path, model, motifs[0], molecules=["C"] * 30)
 
 
-# -------------------------------------------------------------------- what is refused
+# -------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
@@ -372,13 +372,13 @@ def test_without_rdkit_the_error_names_the_extra(model, motifs, monkeypatch, tmp
         ({"y": [1, 2]}, r"y must have one entry per graph, shape \(30,\); got shape \(2,\)"),
     ],
 )
-def test_wrong_options_are_refused_and_nothing_is_written(model, motifs, tmp_path, options, message):
+def test_invalid_options_raise_and_write_nothing(model, motifs, tmp_path, options, message):
     with pytest.raises(ParameterError, match=message):
         written(tmp_path, model, motifs[0], **options)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_graphs_and_models_that_do_not_fit_leave_an_older_page(model, motifs, tmp_path):
+def test_incompatible_graphs_and_models_keep_the_existing_page(model, motifs, tmp_path):
     page = tmp_path / "page.html"
     page.write_text("older")
     labeled = Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]])
@@ -400,14 +400,14 @@ def test_graphs_and_models_that_do_not_fit_leave_an_older_page(model, motifs, tm
     assert [Path(path).name for path in tmp_path.iterdir()] == ["page.html"]
 
 
-def test_a_class_that_was_never_fitted_is_shown_as_wrong(half_model, motifs, tmp_path):
+def test_unseen_class_is_shown_as_wrong(half_model, motifs, tmp_path):
     with pytest.warns(UserWarning, match="y has 1 class that the model was not fitted on, such as 'never': "):
         page = written(tmp_path, half_model, motifs[0][[1]], y=["never"])
     assert '<td data-sort="never">never</td>' in page
     assert "0 of 1" in page
 
 
-def test_a_graph_without_nodes_has_no_colors_and_one_node_does_not_fill_the_picture(tmp_path):
+def test_empty_graph_has_no_colors_and_a_single_node_does_not_fill_the_drawing(tmp_path):
     graphs = Graphs.from_edges([[], [], [(0, 1)]], n_nodes=[0, 1, 2], labels=[[], ["C"], ["C", "N"]])
     model = GraphRidge(WL(), param_grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0, 2.0])
     page = written(tmp_path, model, graphs)
@@ -416,7 +416,7 @@ def test_a_graph_without_nodes_has_no_colors_and_one_node_does_not_fill_the_pict
     assert 'viewBox="-50.0 ' in page
 
 
-def test_labels_that_are_all_the_same_are_not_written(tmp_path):
+def test_labels_that_are_all_equal_are_omitted(tmp_path):
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=[["C"] * 2, ["C"] * 3])
     page = written(tmp_path, GraphRidge(WL(), param_grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0]), graphs)
     assert "in parentheses" not in page

@@ -1,4 +1,4 @@
-"""Pictures: what is drawn where; how it looks is for eyes."""
+"""Tests of plots: what is drawn where; the look is checked by eye."""
 
 import sys
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ def drawn(ax):
     return ax.images[0].get_array()
 
 
-def test_graphs_are_sorted_by_class_and_classes_named():
+def test_graphs_are_sorted_by_class_and_classes_are_labeled():
     ax = blank_axes()
     assert plot_gram(K, ["b", "a", "b"], ax=ax, title="A title") is ax
     np.testing.assert_array_equal(drawn(ax), K[np.ix_([1, 0, 2], [1, 0, 2])])
@@ -36,21 +36,21 @@ def test_graphs_are_sorted_by_class_and_classes_named():
     assert ax.figure.axes[1].get_ylabel() == "kernel value"
 
 
-def test_without_classes_the_order_stays():
+def test_without_classes_the_order_is_kept():
     ax = plot_gram(K, ax=blank_axes(), colorbar=False)
     np.testing.assert_array_equal(drawn(ax), K)
     assert not ax.lines
     assert len(ax.figure.axes) == 1
 
 
-def test_many_targets_are_sorted_but_not_named():
+def test_continuous_targets_are_sorted_but_not_labeled():
     n = 50
     ax = plot_gram(np.eye(n), np.arange(n)[::-1] / 3, ax=blank_axes())
     assert not ax.lines
     assert ax.get_xlabel() == "graph, sorted by target"
 
 
-def test_colors_span_the_values_off_the_diagonal():
+def test_color_range_spans_the_off_diagonal_values():
     ax = plot_gram(K, ax=blank_axes())
     low, high = ax.images[0].get_clim()
     assert 0.1 <= low < 0.11
@@ -58,12 +58,12 @@ def test_colors_span_the_values_off_the_diagonal():
 
 
 @pytest.mark.parametrize("matrix", [[[1.0]], [[1.0, 1.0], [1.0, 1.0]], [[0.0]]])
-def test_matrices_of_one_value_can_be_drawn(matrix, tmp_path):
+def test_constant_matrices_can_be_plotted(matrix, tmp_path):
     ax = plot_gram(matrix, [3] * len(matrix), ax=blank_axes())
     ax.figure.savefig(tmp_path / "gram.png")
 
 
-def test_without_axes_a_figure_is_made():
+def test_new_figure_is_created_without_axes():
     from matplotlib import pyplot
 
     ax = plot_gram(K)
@@ -80,12 +80,12 @@ def test_without_axes_a_figure_is_made():
         (K, [1, 2], r"y must have one entry per graph, shape \(3,\); got shape \(2,\)"),
     ],
 )
-def test_wrong_numbers_are_refused(matrix, y, message):
+def test_invalid_matrices_raise(matrix, y, message):
     with pytest.raises(ValueError, match=message):
         plot_gram(matrix, y)
 
 
-def test_missing_matplotlib_gives_the_install_line(monkeypatch):
+def test_missing_matplotlib_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install matplotlib"):
         plot_gram(K)
@@ -102,7 +102,7 @@ CHAIN = Graphs.from_edges(
 )
 
 
-def test_nodes_are_colored_around_zero():
+def test_colors_are_centered_at_zero():
     ax = blank_axes()
     assert plot_graph(CHAIN, 1, values=[0.5, -2.0, 0.0], ax=ax, title="A title") is ax
     nodes = ax.collections[1]
@@ -113,29 +113,29 @@ def test_nodes_are_colored_around_zero():
     assert len(ax.figure.axes) == 2
 
 
-def test_nodes_of_a_chain_have_room_on_all_sides():
+def test_nodes_of_a_chain_have_margins_on_all_sides():
     ax = plot_graph(CHAIN, 1, layout=[[0, 0], [5, 0], [10, 0]], ax=blank_axes())
     assert ax.get_ylim() == (-1.5, 1.5)
     assert ax.get_xlim() == (-1.5, 11.5)
 
 
-def test_a_single_label_is_not_written_on_every_node():
+def test_single_label_is_not_repeated_on_every_node():
     assert not plot_graph(Graphs.from_edges([[(0, 1)]], labels=[["C", "C"]]), ax=blank_axes()).texts
 
 
-def test_arrays_can_be_places():
+def test_positions_can_be_arrays():
     ax = plot_graph(CHAIN, 1, layout=[[0, 0], [5, 5], [9, 9]], ax=blank_axes())
     np.testing.assert_array_equal(ax.collections[1].get_offsets(), [[0, 0], [5, 5], [9, 9]])
 
 
-def test_coordinates_are_found_where_joined_nodes_are_close():
+def test_coordinates_are_found_where_connected_nodes_are_close():
     rng = np.random.default_rng(0)
     edges = [(i, i + 1) for i in range(9)]
     line = np.column_stack([np.arange(10.0), 0.1 * rng.normal(size=10)])
     for vectors, is_used in ((line, True), (rng.normal(size=(10, 2)), False), (np.hstack([line, line]), False)):
         graph = Graphs.from_edges([edges], attributes=[vectors])
         assert np.array_equal(node_positions(graph), vectors) == is_used
-    turned = line @ np.linalg.qr(rng.normal(size=(3, 3)))[0][:2]  # the same line in space
+    turned = line @ np.linalg.qr(rng.normal(size=(3, 3)))[0][:2]  # the same line in 3D
     places = node_positions(Graphs.from_edges([edges], attributes=[turned]))
     distances = [np.linalg.norm(one[:, None] - one[None], axis=2) for one in (places, line)]
     np.testing.assert_allclose(*distances, atol=1e-9)
@@ -165,13 +165,13 @@ def test_any_graph_can_be_drawn(name, tmp_path):
         ({"layout": [[0, 0]]}, r"shape \(3, 2\); got shape \(1, 2\)"),
     ],
 )
-def test_wrong_arguments_of_plot_graph(options, message):
+def test_plot_graph_rejects_invalid_arguments(options, message):
     with pytest.raises(ValueError, match=message):
         plot_graph(CHAIN, 1, ax=blank_axes(), **options)
 
 
 def explained(outputs, intercept, values, **learned):
-    """An explanation of CHAIN without a kernel; `learned` is what its model has."""
+    """Explain CHAIN without a kernel; ``learned`` are the fitted attributes of its model."""
     fields = dict.fromkeys(("_X", "_parts", "_leaves"))
     return Explanation(
         outputs=outputs,
@@ -198,7 +198,7 @@ def test_explanations_are_drawn_with_their_decision():
     assert ax.figure.axes[1].get_ylabel() == "contribution to the prediction"
 
 
-def test_of_many_classes_the_predicted_one_is_drawn_against_the_next_best():
+def test_multiclass_explanation_draws_predicted_class_against_runner_up():
     pairs = explained(
         (("a", "b"), ("a", "c"), ("b", "c")),
         [0.0, 1.0, 0.0],
@@ -223,9 +223,9 @@ def test_molecules_are_drawn_by_rdkit():
     image = ax.images[0].get_array()
     assert ax.get_title() == "yes rather than no: \N{MINUS SIGN}1.25"
     red, blue = (image[..., one] > image[..., other] + 0.03 for one, other in ((0, 2), (2, 0)))
-    assert red.any()  # the O, a little
+    assert red.any()  # the O, weakly
     assert blue.any()  # the N
-    ends = ax.figure.axes[1].collections[-1].get_cmap()([0.0, 1.0])[:, :3]  # the bar has the colors of the atoms
+    ends = ax.figure.axes[1].collections[-1].get_cmap()([0.0, 1.0])[:, :3]  # the color bar matches the atoms
     atom = image[..., :3].reshape(-1, 3)
     assert (np.abs(atom - ends[0]).max(axis=1) < 0.01).any()
     assert ax.figure.axes[1].get_ylim() == (-2.0, 2.0)
@@ -252,18 +252,18 @@ def test_trees_have_their_root_on_top():
     assert ax.get_title() == "C(N,S(O,P))"
 
 
-def test_edge_labels_stand_beside_edges():
+def test_edge_labels_are_next_to_edges():
     places = texts(plot_tree("C(1:N,2:O)", ax=blank_axes()))
     assert places.keys() == {"C", "N", "O", "1", "2"}
     assert places["1"][1] == -0.5
 
 
 @pytest.mark.parametrize("name", ["C", "C()", "C #2", "C(N) #1"])
-def test_names_of_all_kernels_can_be_drawn(name):
+def test_feature_names_of_all_kernels_can_be_drawn(name):
     assert "C" in " ".join(texts(plot_tree(name, ax=blank_axes())))
 
 
 @pytest.mark.parametrize("name", ["", "C(", "C)", "C,N", "(C)"])
-def test_what_is_no_tree_is_refused(name):
+def test_invalid_trees_raise(name):
     with pytest.raises(ValueError, match="name must be "):
         plot_tree(name, ax=blank_axes())

@@ -1,4 +1,4 @@
-"""Real vectors at the edges: kept by everything that takes a collection apart or puts one together."""
+"""Tests of edge attributes: everything that splits or joins collections keeps them."""
 
 import copy
 import pickle
@@ -14,7 +14,7 @@ from zoo import LAWS_HOLD_ON
 
 
 def vector(collection, graph, a, b):
-    """What the test gives the edge (a, b): the same in both directions unless these count."""
+    """Return the attributes of edge (a, b): equal in both directions unless the graph is directed."""
     ends = (a, b) if collection.directed else (min(a, b), max(a, b))
     return [graph + 0.5 * ends[0], -1.0 * ends[1]]
 
@@ -34,8 +34,8 @@ def pack(collection):
     )
 
 
-def told(graphs):
-    """{(graph, node, node): vector} of all arcs."""
+def edge_vectors(graphs):
+    """Return {(graph, node, node): vector} of all arcs."""
     sources = np.repeat(np.arange(graphs.n_nodes), graphs.degrees)
     owners = graphs.graph_ids[sources]
     starts = graphs.offsets[:-1][owners]
@@ -52,25 +52,27 @@ def test_every_arc_has_the_vector_of_its_edge(collection):
                 if a != b:
                     expected[(i, *pair)] = vector(collection, i, a, b)
     graphs = pack(collection)
-    assert told(graphs) == expected
-    Graphs(**graphs.__dict__)  # what it makes is right
+    assert edge_vectors(graphs) == expected
+    Graphs(**graphs.__dict__)  # the result passes the checks
     assert pickle.loads(pickle.dumps(graphs)) == copy.deepcopy(graphs) == graphs
     assert (collection.pack() == graphs) is False or not len(graphs)
 
 
 @given(in_two_parts())
-def test_selections_and_sums_keep_them(data):
+def test_selection_and_concatenation_keep_edge_attributes(data):
     collection, is_first = data
     graphs, mask = pack(collection), np.array(is_first, dtype=bool)
     chosen = graphs[mask]
     numbers = np.flatnonzero(mask).tolist()
-    assert told(chosen) == {(numbers.index(g), a, b): v for (g, a, b), v in told(graphs).items() if mask[g]}
+    assert edge_vectors(chosen) == {
+        (numbers.index(g), a, b): v for (g, a, b), v in edge_vectors(graphs).items() if mask[g]
+    }
     assert graphs[:1] + graphs[1:] == graphs
     assert Graphs.concatenate(list(graphs)) == graphs or not len(graphs)
 
 
 @given(with_node_order(), st.data())
-def test_subgraphs_keep_what_is_between_their_nodes(data, draw):
+def test_subgraphs_keep_the_attributes_of_their_edges(data, draw):
     collection, _ = data
     graphs = pack(collection)
     mask = np.array(draw.draw(st.lists(st.booleans(), min_size=graphs.n_nodes, max_size=graphs.n_nodes)), dtype=bool)
@@ -79,9 +81,11 @@ def test_subgraphs_keep_what_is_between_their_nodes(data, draw):
     assert part == graphs.subgraph(np.flatnonzero(mask)[::-1])
     kept = [np.flatnonzero(mask[graphs.offsets[i] : graphs.offsets[i + 1]]).tolist() for i in range(len(graphs))]
     expected = {
-        (g, kept[g].index(a), kept[g].index(b)): v for (g, a, b), v in told(graphs).items() if {a, b} <= set(kept[g])
+        (g, kept[g].index(a), kept[g].index(b)): v
+        for (g, a, b), v in edge_vectors(graphs).items()
+        if {a, b} <= set(kept[g])
     }
-    assert told(part) == expected
+    assert edge_vectors(part) == expected
     assert part.sizes.tolist() == list(map(len, kept))
     if graphs.labels is not None:
         assert part.labels.tolist() == graphs.labels[mask].tolist()
@@ -89,7 +93,7 @@ def test_subgraphs_keep_what_is_between_their_nodes(data, draw):
         assert part.attributes.tolist() == graphs.attributes[mask].tolist()
 
 
-def test_folders_and_model_files_keep_them(tmp_path):
+def test_tu_folders_and_model_files_keep_edge_attributes(tmp_path):
     graphs = pack(LAWS_HOLD_ON["mixed"])
     numbered = graphs.assign(labels=graphs.labels)
     save_tu(numbered, tmp_path / "SET")
@@ -100,7 +104,7 @@ def test_folders_and_model_files_keep_them(tmp_path):
     assert load_model(tmp_path / "model.tg").graphs_ == kernel.graphs_
 
 
-def test_the_text_and_the_survey_show_them():
+def test_repr_and_summary_show_edge_attributes():
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], edge_attributes=[[0.5], [1.5, 2.5]])
     assert repr(graphs) == "Graphs(2 graphs, 5 nodes, 3 edges, undirected, no labels, 1 edge attribute)"
     found = summarize_graphs(graphs)
@@ -132,12 +136,12 @@ def test_the_text_and_the_survey_show_them():
         ([[(0, 1)]], [], "edge_attributes must have one entry per graph"),
     ],
 )
-def test_bad_vectors_get_a_clear_error(edges, vectors, message):
+def test_invalid_edge_attributes_raise(edges, vectors, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_edges(edges, edge_attributes=vectors)
 
 
-def test_collections_that_differ_in_them_cannot_be_joined():
+def test_collections_with_different_edge_attributes_cannot_be_joined():
     one = Graphs.from_edges([[(0, 1)]], edge_attributes=[[[1.0]]])
     two = Graphs.from_edges([[(0, 1)]], edge_attributes=[[[1.0, 2.0]]])
     without = Graphs.from_edges([[(0, 1)]])
@@ -147,7 +151,7 @@ def test_collections_that_differ_in_them_cannot_be_joined():
     assert (one + Graphs.from_edges([[]], n_nodes=[1])).edge_attributes.shape == (2, 1)  # no edge, no vector
 
 
-def test_the_class_itself_checks_them():
+def test_constructor_checks_edge_attributes():
     graphs = Graphs.from_edges([[(0, 1)]], edge_attributes=[[[1.0]]])
     content = graphs.__dict__
     for wrong, message in (

@@ -1,4 +1,4 @@
-"""GraphStatistics: every column against a slow, literal computation on the plain lists; names, pooling, bounds, errors."""
+"""Tests of GraphStatistics against a naive computation on plain lists; names, pooling, limits, errors."""
 
 from collections import Counter
 
@@ -17,7 +17,7 @@ from zoo import COLLECTIONS
 
 
 def summary_of(name, values):
-    """Moments and quantiles, as numpy has them; zeros without values."""
+    """Return moments and quantiles as numpy defines them; zeros without values."""
     values = np.array(values, dtype=float)
     if not len(values):
         return dict.fromkeys((f"{name}_{one}" for one in statistics.SUMMARIES), 0.0)
@@ -34,7 +34,7 @@ def summary_of(name, values):
 
 
 def expected_row(collection, i, *, is_mixed, frequent):
-    """All columns of one graph, by name; ``is_mixed``: nodes of all graphs have several labels."""
+    """Return all columns of one graph, by name; ``is_mixed``: nodes of all graphs have several labels."""
     kind = nx.DiGraph if collection.directed else nx.Graph
     arcs = kind()
     arcs.add_nodes_from(range(collection.n_nodes[i]))
@@ -92,7 +92,7 @@ def written(value):
     return "-".join(map(written, value)) if isinstance(value, tuple) else str(value)
 
 
-def assert_table_is_right(collection):
+def assert_table_is_correct(collection):
     transformer = GraphStatistics()
     table = transformer.fit_transform(collection.pack())
     names = list(transformer.get_feature_names_out())
@@ -111,18 +111,18 @@ def assert_table_is_right(collection):
 
 @pytest.mark.parametrize("name", COLLECTIONS)
 def test_every_column_on_hand_drawn_graphs(name):
-    assert_table_is_right(COLLECTIONS[name])
+    assert_table_is_correct(COLLECTIONS[name])
 
 
 @settings(deadline=None)
 @given(collections())
 def test_every_column_on_generated_graphs(collection):
-    assert_table_is_right(collection)
+    assert_table_is_correct(collection)
 
 
 @settings(deadline=None)
 @given(with_node_order())
-def test_the_order_of_nodes_changes_no_bit(drawn):
+def test_node_order_changes_no_bit(drawn):
     collection, places = drawn
     table = GraphStatistics().fit_transform(collection.pack())
     np.testing.assert_array_equal(GraphStatistics().fit_transform(collection.renumbered(places).pack()), table)
@@ -130,7 +130,7 @@ def test_the_order_of_nodes_changes_no_bit(drawn):
 
 @settings(deadline=None)
 @given(collections(min_graphs=1))
-def test_a_row_depends_on_its_graph_and_on_the_columns_alone(collection):
+def test_row_depends_only_on_its_graph_and_the_columns(collection):
     graphs = collection.pack()
     transformer = GraphStatistics().fit(graphs)
     table = transformer.transform(graphs)
@@ -147,7 +147,7 @@ def test_edge_attributes_count_each_edge_once():
     assert table["edge_x0_median"].tolist() == [2.0, 4.0, 0.0]
 
 
-def test_equal_values_have_exactly_their_mean_and_no_deviation():
+def test_equal_values_have_their_exact_mean_and_zero_deviation():
     graphs = Graphs.from_edges([[]] * 40, n_nodes=range(1, 41), attributes=[[[0.1]] * n for n in range(1, 41)])
     table = GraphStatistics().set_output(transform="pandas").fit_transform(graphs)
     assert set(table["x0_mean"]) == {0.1}
@@ -157,7 +157,7 @@ def test_equal_values_have_exactly_their_mean_and_no_deviation():
 # -------------------------------------------------------------------- labels
 
 
-def test_rare_and_unseen_labels_share_one_column():
+def test_rare_and_unseen_labels_share_a_column():
     graphs = Graphs.from_edges([[], []], n_nodes=[4, 4], labels=[["a", "a", "b", "c"], ["a", "b", "b", "d"]])
     transformer = GraphStatistics(max_labels=2).fit(graphs)
     names = list(transformer.get_feature_names_out())
@@ -168,13 +168,13 @@ def test_rare_and_unseen_labels_share_one_column():
     assert "label=(other)" not in GraphStatistics().fit(graphs).get_feature_names_out()
 
 
-def test_forty_thousand_labels_make_fifty_columns_and_one():
+def test_forty_thousand_labels_give_fifty_one_columns():
     labels = [[f"word {i}" for i in range(first, first + 100)] for first in range(0, 40_000, 100)]
     transformer = GraphStatistics().fit(Graphs.from_edges([[]] * 400, n_nodes=[100] * 400, labels=labels))
     assert sum(name.startswith("label=") for name in transformer.get_feature_names_out()) == 51
 
 
-def test_labels_that_look_alike_have_different_names():
+def test_labels_with_the_same_repr_have_different_names():
     graphs = Graphs.from_edges([[]], n_nodes=[2], labels=[[1, "1"]])
     names = list(GraphStatistics().fit(graphs).get_feature_names_out())
     assert names[-2:] == ["label=1", "label='1'"]
@@ -183,7 +183,7 @@ def test_labels_that_look_alike_have_different_names():
 # -------------------------------------------------------------------- distances in large graphs
 
 
-def test_distances_in_large_graphs_are_measured_from_some_nodes(monkeypatch):
+def test_distances_in_large_graphs_are_sampled(monkeypatch):
     rng = np.random.default_rng(0)
     big = [list(map(tuple, rng.integers(0, 300, (900, 2)))) for _ in range(3)]
     graphs = Graphs.from_edges([[(0, 1)], *big, []], n_nodes=[2, 300, 300, 300, 1])
@@ -199,7 +199,7 @@ def test_distances_in_large_graphs_are_measured_from_some_nodes(monkeypatch):
     assert len(statistics._sources(graphs, statistics._symmetric(graphs))) == 2 + 3 * 50 + 1
 
 
-def test_short_calls_add_up_to_the_same(monkeypatch):
+def test_splitting_the_work_into_short_calls_changes_nothing(monkeypatch):
     graphs = COLLECTIONS["edge_labels"].pack()
     expected = GraphStatistics().fit_transform(graphs)
     monkeypatch.setattr(statistics, "STEPS_PER_CALL", 7)
@@ -209,7 +209,7 @@ def test_short_calls_add_up_to_the_same(monkeypatch):
 # -------------------------------------------------------------------- the transformer
 
 
-def test_it_goes_before_a_model_of_scikit_learn():
+def test_works_in_a_scikit_learn_pipeline():
     graphs = COLLECTIONS["edge_labels"].pack()
     y = [i % 2 for i in range(len(graphs))]
     model = make_pipeline(GraphStatistics(), RandomForestClassifier(10, random_state=0)).fit(list(graphs), y)
@@ -218,14 +218,14 @@ def test_it_goes_before_a_model_of_scikit_learn():
     assert clone(model[0]).get_params() == {"max_labels": 50}
 
 
-def test_pandas_output_has_the_names():
+def test_pandas_output_has_the_column_names():
     transformer = GraphStatistics().set_output(transform="pandas")
     table = transformer.fit_transform(COLLECTIONS["edge_labels"].pack())
     assert list(table.columns) == list(transformer.get_feature_names_out())
     assert table.isna().sum().sum() == 0
 
 
-def test_other_attributes_than_in_fit_are_an_error():
+def test_different_attributes_than_in_fit_raise():
     transformer = GraphStatistics().fit(COLLECTIONS["edge_labels"].pack())
     with pytest.raises(InvalidGraphError, match=r"nodes of the new graphs .* have 1 attribute, but .* nodes with 2"):
         transformer.transform(COLLECTIONS["one_attribute"].pack())
@@ -234,7 +234,7 @@ def test_other_attributes_than_in_fit_are_an_error():
     assert transformer.transform(bare).shape[0] == 1
 
 
-def test_names_of_attributes_are_names_of_columns():
+def test_attribute_names_appear_in_column_names():
     names = {"attribute_names": ["charge"], "edge_attribute_names": ["length"]}
     graphs = Graphs.from_edges([[(0, 1)]], attributes=[[[1.0], [3.0]]], edge_attributes=[[[2.5]]], **names)
     table = GraphStatistics().set_output(transform="pandas").fit_transform(graphs)

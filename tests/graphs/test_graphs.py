@@ -22,7 +22,7 @@ from zoo import COLLECTIONS
 
 @pytest.fixture
 def graphs():
-    """A triangle with a tail, no node at all, one isolated node, a path; everything that a collection can hold."""
+    """Return a triangle with a tail, an empty graph, an isolated node and a path, with all optional fields."""
     return Graphs.from_edges(
         [[(0, 1), (1, 2), (2, 0), (2, 3)], [], [], [(0, 1), (1, 2)]],
         labels=[["C", "C", "O", "N"], [], ["C"], ["N", "O", "N"]],
@@ -34,7 +34,7 @@ def graphs():
 
 @st.composite
 def collections(draw, min_graphs=0):
-    """Collections of every kind: with and without labels, vectors, edge labels, direction, targets, empty graphs."""
+    """Draw collections with and without labels, attributes, edge labels, direction, targets and empty graphs."""
     sizes = draw(st.lists(st.integers(0, 5), min_size=min_graphs, max_size=5))
     edges = [draw(st.lists(st.tuples(*[st.integers(0, n - 1)] * 2), max_size=6)) if n else [] for n in sizes]
     directed = draw(st.booleans())
@@ -63,7 +63,7 @@ def collections(draw, min_graphs=0):
     )
 
 
-# -------------------------------------------------------------------- what is inside
+# -------------------------------------------------------------------- content
 
 
 def test_from_edges_packs_nodes_neighbors_labels_and_vectors(graphs):
@@ -84,13 +84,13 @@ def test_sizes_degrees_and_ids(graphs):
     assert graphs.edges().tolist() == [[0, 1], [0, 2], [1, 2], [2, 3], [5, 6], [6, 7]]
 
 
-def test_self_loops_are_dropped_and_repeated_edges_count_once():
+def test_self_loops_are_dropped_and_duplicate_edges_count_once():
     graphs = Graphs.from_edges([[(0, 0), (0, 1), (1, 0), (0, 1), (2, 2)]])
     assert graphs.n_nodes == 3
     assert graphs.edges().tolist() == [[0, 1]]
 
 
-def test_directed_edges_lead_one_way():
+def test_directed_edges_go_one_way():
     graphs = Graphs.from_edges([[(1, 0), (1, 2), (2, 1)]], directed=True, edge_labels=[["a", "b", "c"]])
     assert graphs.edges().tolist() == [[1, 0], [1, 2], [2, 1]]
     assert graphs.degrees.tolist() == [0, 2, 1]
@@ -122,35 +122,35 @@ def test_from_arrays_agrees_with_from_edges(graphs):
         ([[1, "a"], (1, "b"), np.array([1, 2])], ((1, 2), (1, "a"), (1, "b"))),
     ],
 )
-def test_labels_keep_their_values_as_plain_python(labels, values):
+def test_labels_are_stored_as_plain_python_values(labels, values):
     graphs = Graphs.from_arrays([0, 3], [], labels=labels)
     assert graphs.label_values == values
     assert all(type(value) in (int, float, str, tuple) for value in graphs.label_values)
 
 
-def test_labels_of_several_columns_come_graph_by_graph_too():
+def test_multi_column_labels_can_be_given_per_graph():
     graphs = Graphs.from_edges([[], []], labels=[np.array([[0, 1], [1, 0]]), [(0, 1)]])
     assert graphs.label_values == ((0, 1), (1, 0))
     assert graphs.labels.tolist() == [0, 1, 0]
 
 
-def test_number_of_nodes_comes_from_the_largest_node_if_nothing_else_tells():
+def test_number_of_nodes_defaults_to_the_largest_node_plus_one():
     assert Graphs.from_edges([[(0, 4)], []]).sizes.tolist() == [5, 0]
 
 
-def test_attributes_may_be_plain_numbers():
+def test_attributes_can_be_scalars():
     graphs = Graphs.from_edges([[(0, 1)]], attributes=[[1.0, 2.0]])
     assert graphs.attributes.tolist() == [[1.0], [2.0]]
 
 
 @pytest.mark.parametrize("n_graphs", [0, 3])
-def test_collections_without_any_node_are_legal(n_graphs):
+def test_collections_without_nodes_are_valid(n_graphs):
     graphs = Graphs.from_edges([[]] * n_graphs)
     assert (len(graphs), graphs.n_nodes, graphs.n_edges, graphs.edges().shape) == (n_graphs, 0, 0, (0, 2))
     assert list(graphs) == [Graphs.from_edges([[]])] * n_graphs
 
 
-def test_repr_tells_what_is_inside(graphs):
+def test_repr_describes_the_content(graphs):
     assert repr(graphs) == (
         "Graphs(4 graphs, 8 nodes, 6 edges, undirected, 3 labels, 2 attributes, 2 edge labels, targets)"
     )
@@ -177,14 +177,14 @@ def test_repr_tells_what_is_inside(graphs):
         ((np.array([2, 0]), Ellipsis), [2, 0]),
     ],
 )
-def test_selection_gives_the_chosen_graphs_in_order(graphs, key, chosen):
+def test_selection_keeps_the_given_order(graphs, key, chosen):
     singles = [graphs[i] for i in chosen]
     assert len(graphs[key]) == len(chosen)
     assert list(graphs[key]) == singles
     assert graphs[key].targets.tolist() == [graphs.targets[i] for i in chosen]
 
 
-def test_one_graph_is_what_it_was_made_from(graphs):
+def test_single_graph_equals_its_input(graphs):
     assert graphs[3] == Graphs.from_edges(
         [[(0, 1), (1, 2)]],
         labels=[["N", "O", "N"]],
@@ -209,14 +209,14 @@ def test_one_graph_is_what_it_was_made_from(graphs):
         ([[0, 1]], "selected by an integer, .* shape \\(1, 2\\)"),
     ],
 )
-def test_selection_by_anything_else_is_an_index_error(graphs, key, message):
+def test_invalid_selection_raises_index_error(graphs, key, message):
     with pytest.raises(IndexError, match=message):
         graphs[key]
 
 
 @settings(deadline=None)
 @given(collections(), st.data())
-def test_selection_twice_is_selection_once(graphs, data):
+def test_repeated_selection_equals_a_single_selection(graphs, data):
     index = st.lists(st.integers(0, len(graphs) - 1), max_size=6) if len(graphs) else st.just([])
     first = data.draw(index)
     second = data.draw(st.lists(st.integers(0, len(first) - 1), max_size=6) if first else st.just([]))
@@ -228,19 +228,19 @@ def test_selection_twice_is_selection_once(graphs, data):
 
 @settings(deadline=None)
 @given(collections(min_graphs=1))
-def test_concatenation_of_the_single_graphs_is_the_whole(graphs):
+def test_concatenating_the_single_graphs_gives_the_whole(graphs):
     assert Graphs.concatenate(graphs) == graphs
     assert as_graphs(list(graphs)) == graphs
 
 
 @settings(deadline=None)
 @given(collections(min_graphs=1), st.data())
-def test_halves_add_up(graphs, data):
+def test_adding_halves_gives_the_whole(graphs, data):
     cut = data.draw(st.integers(0, len(graphs)))
     assert graphs[:cut] + graphs[cut:] == graphs
 
 
-def test_concatenation_of_nothing_is_empty():
+def test_concatenating_nothing_is_empty():
     assert len(Graphs.concatenate([])) == 0
 
 
@@ -259,7 +259,7 @@ def test_concatenation_keeps_targets_only_if_all_parts_have_them(graphs):
 
 
 @pytest.mark.parametrize("empty", [Graphs.from_edges([[]]), Graphs.from_edges([[]], attributes=[[]])])
-def test_a_graph_without_nodes_joins_vectors_of_any_length(empty):
+def test_empty_graph_can_be_joined_with_attributes_of_any_dimension(empty):
     pair = Graphs.from_edges([[(0, 1)]], attributes=[[[1.0, 2.0], [3.0, 4.0]]])
     for joined in (empty + pair, pair + empty, Graphs.concatenate([empty, empty, pair])):
         assert joined.attributes.tolist() == [[1.0, 2.0], [3.0, 4.0]]
@@ -282,7 +282,7 @@ def test_a_graph_without_nodes_joins_vectors_of_any_length(empty):
         ({"labels": [[1]], "directed": True}, "part 0 has undirected edges, part 1 has directed edges"),
     ],
 )
-def test_collections_of_another_kind_cannot_be_joined(other, message):
+def test_incompatible_collections_cannot_be_joined(other, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_edges([[]], labels=[[0]]) + Graphs.from_edges([[]], n_nodes=[1], **other)
 
@@ -307,7 +307,7 @@ def test_only_collections_can_be_added(graphs):
         {"directed": True},
     ],
 )
-def test_collections_that_differ_in_one_thing_are_not_equal(change):
+def test_collections_that_differ_in_one_field_are_not_equal(change):
     content = {
         "edges": [[(0, 1), (1, 2)]],
         "labels": [["C", "O", "C"]],
@@ -319,18 +319,18 @@ def test_collections_that_differ_in_one_thing_are_not_equal(change):
     assert Graphs.from_edges(**content) != Graphs.from_edges(**(content | change))
 
 
-def test_labels_that_nobody_uses_do_not_count():
+def test_unused_labels_do_not_affect_equality():
     assert Graphs.from_edges([[], []], labels=[["a"], ["b"]])[1:] == Graphs.from_edges([[]], labels=[["b"]])
 
 
-def test_a_collection_equals_no_other_thing_and_has_no_hash(graphs):
+def test_collection_does_not_equal_other_types_and_is_not_hashable(graphs):
     assert graphs != "graphs"
     assert graphs != list(graphs)
     with pytest.raises(TypeError, match="unhashable"):
         hash(graphs)
 
 
-# -------------------------------------------------------------------- immutable
+# -------------------------------------------------------------------- immutability
 
 
 def _arrays(graphs):
@@ -339,7 +339,7 @@ def _arrays(graphs):
 
 
 @pytest.mark.parametrize("copied", [lambda g: g, lambda g: pickle.loads(pickle.dumps(g)), copy.deepcopy, copy.copy])
-def test_no_array_can_be_written(graphs, copied):
+def test_arrays_are_read_only(graphs, copied):
     same = copied(graphs)
     assert same == graphs
     for made in (same, same[1:], same + same, same[0]):
@@ -348,12 +348,12 @@ def test_no_array_can_be_written(graphs, copied):
                 array[...] = 0
 
 
-def test_no_field_can_be_set(graphs):
+def test_fields_cannot_be_set(graphs):
     with pytest.raises(AttributeError, match="cannot assign to field 'directed'"):
         graphs.directed = True
 
 
-def test_arrays_of_the_caller_are_neither_kept_nor_frozen():
+def test_input_arrays_are_neither_kept_nor_frozen():
     content = {"labels": np.array([1, 2]), "attributes": np.zeros((2, 1)), "targets": np.array([7.0])}
     offsets, edges = np.array([0, 2]), np.array([[0, 1]])
     graphs = Graphs.from_arrays(offsets, edges, **content)
@@ -376,7 +376,7 @@ def test_splitters_split_collections_and_lists(splitter, as_list):
 
 
 @pytest.mark.parametrize("as_list", [False, True])
-def test_train_test_split_gives_what_it_was_given(as_list):
+def test_train_test_split_returns_the_input_type(as_list):
     y = np.array([0, 1] * 6)
     graphs = Graphs.from_edges([[]] * 12, n_nodes=range(12), targets=y)
     parts = train_test_split(list(graphs) if as_list else graphs, y, np.arange(12), stratify=y, random_state=0)
@@ -398,7 +398,7 @@ def test_arrays_of_graphs_and_bagging(given_as):
     assert model.score(X, y) == 1
 
 
-def test_an_array_of_graphs_has_one_row_per_graph(graphs):
+def test_array_of_graphs_has_one_row_per_graph(graphs):
     assert np.asarray(graphs).shape == np.array(list(graphs), dtype=object).shape == graphs.shape == (4, 1)
     assert np.asarray(graphs)[3, 0] == graphs[3]
     with pytest.raises((TypeError, ValueError)):
@@ -409,7 +409,7 @@ def test_an_array_of_graphs_has_one_row_per_graph(graphs):
 
 
 class Series(list):
-    """A sequence that is indexed by names, as that of pandas: s[i] is the entry with the name i, wherever it is."""
+    """A sequence with named entries, like a pandas Series: s[i] is the entry named i, wherever it is."""
 
     def __init__(self, entries, names):
         super().__init__(entries)
@@ -420,7 +420,7 @@ class Series(list):
 
 
 @pytest.mark.parametrize("names", [[2, 0, 1], [7, 8, 9]])
-def test_sequences_go_by_position_whatever_their_index_says(names):
+def test_sequences_are_read_by_position_and_not_by_index(names):
     content = {
         "edges": [[(0, 1)], [], [(0, 1), (1, 2)]],
         "n_nodes": [2, 1, 3],
@@ -435,12 +435,12 @@ def test_sequences_go_by_position_whatever_their_index_says(names):
 
 @pytest.mark.parametrize("name", ["edges", "n_nodes", "labels", "attributes", "edge_labels"])
 @pytest.mark.parametrize("made", [lambda: {0: []}, lambda: {1}])
-def test_what_has_no_order_is_refused(name, made):
+def test_unordered_inputs_raise(name, made):
     with pytest.raises(InvalidGraphError, match=f"{name} must be a sequence with one entry per graph; got (dict|set)"):
         Graphs.from_edges(**({"edges": [[]]} | {name: made()}))
 
 
-# -------------------------------------------------------------------- labels that equal plain ones
+# -------------------------------------------------------------------- labels that equal plain values
 
 
 class Color(enum.IntEnum):
@@ -472,7 +472,7 @@ class Shouting(str):
         ((Color.BLUE, Atom.CARBON), (2, "C")),
     ],
 )
-def test_labels_of_special_types_are_their_values(label, plain):
+def test_labels_of_special_types_are_converted_to_plain_values(label, plain):
     special, ordinary = (Graphs.from_edges([[]], labels=[[value]]) for value in (label, plain))
     assert special.label_values == (plain,)
     assert type(special.label_values[0]) is type(plain)
@@ -480,7 +480,7 @@ def test_labels_of_special_types_are_their_values(label, plain):
     assert WL(normalize=False).fit(ordinary).transform(special) > 0
 
 
-def test_only_labels_that_are_used_are_hashed(monkeypatch):
+def test_only_used_labels_are_hashed(monkeypatch):
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1)]], labels=[["a", "b"], ["c", "d"]], edge_labels=[["x"], ["y"]])
     hashed = []
     monkeypatch.setattr(hashing, "hash_label", lambda value: hashed.append(value) or 1)
@@ -490,10 +490,10 @@ def test_only_labels_that_are_used_are_hashed(monkeypatch):
     assert hashed == ["c", "d", "y", 1, 8]
 
 
-# -------------------------------------------------------------------- made from arrays directly
+# -------------------------------------------------------------------- constructed from arrays
 
 
-def test_a_collection_made_from_its_own_arrays_is_equal(graphs):
+def test_collection_rebuilt_from_its_own_arrays_is_equal(graphs):
     assert dataclasses.replace(graphs) == graphs
     assert dataclasses.replace(graphs, attributes=None).attributes is None
 
@@ -545,12 +545,12 @@ def test_a_collection_made_from_its_own_arrays_is_equal(graphs):
         ({"directed": 1}, "directed must be True or False; got 1"),
     ],
 )
-def test_arrays_that_do_not_fit_together_are_refused(graphs, change, message):
+def test_inconsistent_arrays_raise(graphs, change, message):
     with pytest.raises(InvalidGraphError, match=message):
         dataclasses.replace(graphs, **change)
 
 
-def test_a_changed_pickle_is_refused(graphs):
+def test_modified_pickle_raises(graphs):
     state = {**graphs.__dict__, "indices": graphs.indices + 5}
     with pytest.raises(InvalidGraphError, match="names a node that does not exist"):
         object.__new__(Graphs).__setstate__(state)
@@ -558,12 +558,12 @@ def test_a_changed_pickle_is_refused(graphs):
 
 @settings(deadline=None)
 @given(collections())
-def test_what_every_constructor_makes_is_right(graphs):
+def test_every_constructor_gives_a_valid_collection(graphs):
     for made in (graphs, graphs[::-1], graphs[:1], graphs + graphs if len(graphs) else graphs):
         assert dataclasses.replace(made) == made
 
 
-# -------------------------------------------------------------------- bad input
+# -------------------------------------------------------------------- invalid input
 
 MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
 NAN, INF = float("nan"), float("inf")
@@ -641,7 +641,7 @@ NAN, INF = float("nan"), float("inf")
         ({"edges": [[]], "labels": [np.array(["NaT"], "M8[ns]")]}, r"labels\[0\] must be .* got np.datetime64"),
     ],
 )
-def test_from_edges_refuses_what_makes_no_sense(content, message):
+def test_from_edges_rejects_invalid_input(content, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_edges(**content)
 
@@ -673,12 +673,12 @@ def test_from_edges_refuses_what_makes_no_sense(content, message):
         ({"attributes": np.array([1, 2, 3]) * 1j}, "attributes must be one vector of numbers .*got dtype complex128"),
     ],
 )
-def test_from_arrays_refuses_what_makes_no_sense(content, message):
+def test_from_arrays_rejects_invalid_input(content, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_arrays(**({"offsets": [0, 2, 3], "edges": []} | content))
 
 
-def test_masked_arrays_without_a_hidden_value_are_ordinary_arrays():
+def test_masked_arrays_without_masked_values_are_accepted():
     graphs = Graphs.from_arrays([0, 2], [], attributes=np.ma.array([1.0, 2.0]), targets=np.ma.array([5]))
     assert type(graphs.attributes) is type(graphs.targets) is np.ndarray
 
@@ -693,15 +693,15 @@ def test_masked_arrays_without_a_hidden_value_are_ordinary_arrays():
         ([Graphs.from_edges([[]]), "C"], "got a list that holds str"),
     ],
 )
-def test_what_is_not_a_list_of_graphs_is_refused(given_as, message):
+def test_objects_that_are_not_lists_of_graphs_raise(given_as, message):
     with pytest.raises(InvalidGraphError, match=message):
         as_graphs(given_as)
 
 
-# -------------------------------------------------------------------- views and parts
+# -------------------------------------------------------------------- notebook view and subgraphs
 
 
-def test_the_view_in_notebooks_is_a_table_and_pictures_and_escapes_what_it_shows():
+def test_notebook_view_has_a_table_and_drawings_and_is_escaped():
     graphs = Graphs.from_edges(
         [[(0, 1), (1, 2)], [], [(i, i + 1) for i in range(99)]],
         labels=[["<b>", "C", "O"], ["C"], ["C"] * 100],
@@ -721,7 +721,7 @@ def test_the_view_in_notebooks_is_a_table_and_pictures_and_escapes_what_it_shows
     )
 
 
-def test_nodes_in_the_view_do_not_cover_each_other_and_a_single_label_is_not_written():
+def test_notebook_view_has_no_overlapping_nodes_and_omits_a_constant_label():
     path = Graphs.from_edges([[(i, i + 1) for i in range(20)]], labels=[["C"] * 21])
     page = path._repr_html_()
     circles = re.findall(r'<circle cx="([\d.-]+)" cy="([\d.-]+)" r="([\d.]+)"', page)
@@ -731,7 +731,7 @@ def test_nodes_in_the_view_do_not_cover_each_other_and_a_single_label_is_not_wri
 
 
 @pytest.mark.parametrize("name", sorted(COLLECTIONS))
-def test_every_collection_has_a_view(name):
+def test_every_collection_has_a_notebook_view(name):
     page = COLLECTIONS[name].pack()._repr_html_()
     assert page.startswith("<div>\n<table>")
     assert not re.search(r"\bnan\b", page)
@@ -747,12 +747,12 @@ def test_every_collection_has_a_view(name):
         ([[0]], r"nodes must be numbers .* got \[\[0\]\]"),
     ],
 )
-def test_subgraphs_refuse_what_names_no_nodes(nodes, message):
+def test_subgraphs_rejects_invalid_nodes(nodes, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_edges([[(0, 1), (1, 2)]]).subgraph(nodes)
 
 
-def test_other_attributes_are_checked_and_all_else_stays():
+def test_replaced_attributes_are_checked_and_the_rest_is_kept():
     graphs = Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]], attributes=[[[1.0], [2.0]]], targets=[1])
     other = graphs.assign(attributes=[[5.0, 6.0], [7.0, 8.0]])
     assert other.attributes.tolist() == [[5.0, 6.0], [7.0, 8.0]]
@@ -769,16 +769,16 @@ def test_other_attributes_are_checked_and_all_else_stays():
 
 
 @pytest.mark.parametrize("given", [{"labels": [["C", "O"], 3]}, {"edge_labels": [["-"], 1.5]}])
-def test_a_value_where_a_list_must_be_is_named(given):
+def test_scalar_instead_of_a_list_raises(given):
     # Found by benchmarks/fuzz.py.
     with pytest.raises(InvalidGraphError, match=f"Graph 1: {next(iter(given))} must be a list"):
         Graphs.from_edges([[(0, 1)], [(0, 1)]], **given)
 
 
-# -------------------------------------------------------------------- mistakes that were found by users
+# -------------------------------------------------------------------- mistakes reported by users
 
 
-def test_a_view_is_copied_so_that_its_base_can_change():
+def test_input_view_is_copied_so_its_base_can_change():
     graphs = Graphs.from_edges([[(0, 1), (1, 2)]], attributes=[[[1.0], [2.0], [3.0]]])
     base = np.arange(6.0)
     indices = np.append(graphs.indices, 0)
@@ -789,12 +789,12 @@ def test_a_view_is_copied_so_that_its_base_can_change():
     assert np.array_equal(same.indices, graphs.indices)
 
 
-def test_too_many_nodes_get_a_clear_message():
+def test_too_many_nodes_raise():
     with pytest.raises(InvalidGraphError, match=r"offsets must end with the number of nodes, at most 2,147,483,647"):
         Graphs.from_arrays([0, 2**62], np.empty((0, 2), np.int64))
 
 
-def test_molecules_that_were_not_converted_get_a_hint():
+def test_unconverted_molecules_raise_with_a_hint():
     with pytest.raises(InvalidGraphError, match=r"holds str. Convert molecules with Graphs.from_smiles"):
         as_graphs(["CCO", "CC"])
     chem = pytest.importorskip("rdkit.Chem")

@@ -1,4 +1,4 @@
-"""Files of molecules: what is read, what is refused and where, and the commands that take them."""
+"""Tests of molecule files: what is read, what is rejected and where, and the commands that read them."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ NUMBERS = [len(smiles) / 4 + 0.1 for smiles in SMILES]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """The working folder, with the same molecules in each format."""
+    """Change to a working folder with the same molecules in each format."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TREEGRAM_MIRROR", "http://127.0.0.1:9")
     rows = zip(SMILES, CLASSES, NUMBERS, strict=True)
@@ -86,7 +86,7 @@ def test_every_format_gives_the_same_graphs(name, target):
     assert tg.load_molecules(name)[1] is None
 
 
-def test_coordinates_of_a_file_are_used():
+def test_coordinates_in_a_file_are_used():
     graphs, _ = tg.load_molecules("molecules.sdf", attributes=["coordinates"], hydrogens=True)
     mols = list(Chem.SDMolSupplier("molecules.sdf", removeHs=False))
     np.testing.assert_array_equal(graphs.attributes, np.concatenate([m.GetConformer().GetPositions() for m in mols]))
@@ -96,17 +96,17 @@ def test_coordinates_of_a_file_are_used():
     ("values", "expected"),
     [(["1", "-2"], "int64"), (["1", "2.5"], "float64"), (["1e3", "2"], "float64"), (["a", "b"], "<U1")],
 )
-def test_targets_are_what_all_of_them_are(values, expected):
+def test_targets_get_a_common_type(values, expected):
     write("few.csv", "smiles,y", *(f"C,{value}" for value in values))
     assert tg.load_molecules("few.csv", target="y")[1].dtype == expected
 
 
-def test_a_byte_order_mark_windows_lines_and_blank_lines_do_no_harm():
+def test_byte_order_mark_windows_lines_and_blank_lines_are_read():
     Path("few.csv").write_bytes("\ufeffsmiles,y\r\nCCO,1\r\n\r\nCC,2\r\n".encode())
     assert tg.load_molecules("few.csv", target="y")[1].tolist() == [1, 2]
 
 
-# -------------------------------------------------------------------- hostile files
+# -------------------------------------------------------------------- malformed files
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_byte_order_mark_windows_lines_and_blank_lines_do_no_harm():
         (["smiles,y"], r"few\.csv has no valid molecule"),
     ],
 )
-def test_a_bad_table_is_refused_with_its_line(lines, message):
+def test_invalid_table_raises_with_its_line(lines, message):
     write("few.csv", *lines)
     with pytest.raises(tg.DatasetError, match=message):
         tg.load_molecules("few.csv", target="y")
@@ -150,21 +150,21 @@ def test_a_bad_table_is_refused_with_its_line(lines, message):
         ("few.sdf", b"", None, "has no valid molecule"),
     ],
 )
-def test_other_bad_files_are_refused(name, content, target, message):
+def test_other_invalid_files_raise(name, content, target, message):
     Path(name).write_bytes(content)
     with pytest.raises(tg.DatasetError) as caught:
         tg.load_molecules(name, target=target)
     assert message in str(caught.value)
 
 
-def test_a_missing_rdkit_is_reported(monkeypatch):
+def test_missing_rdkit_is_reported(monkeypatch):
     for name in ("rdkit", "rdkit.Chem"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"pip install rdkit"):
         tg.load_molecules("molecules.csv")
 
 
-def test_a_missing_file_and_a_column_that_makes_no_sense():
+def test_missing_file_and_invalid_columns_raise():
     with pytest.raises(tg.DatasetError, match=r"^absent\.csv cannot be read: No such file"):
         tg.load_molecules("absent.csv")
     for name in ("molecules.sdf", "molecules.smi"):
@@ -174,7 +174,7 @@ def test_a_missing_file_and_a_column_that_makes_no_sense():
         tg.load_molecules("molecules.sdf", target="z")
 
 
-def test_bad_records_are_left_out_with_a_report():
+def test_invalid_records_are_skipped_and_reported():
     text = Path("molecules.sdf").read_text().split("$$$$\n")
     text[1] = text[1].replace("V2000", "V9999")
     text[2] = text[2][:200] + "\n"
@@ -197,21 +197,21 @@ def test_bad_records_are_left_out_with_a_report():
 
 @settings(deadline=None, max_examples=50)
 @given(st.sampled_from(["few.csv", "few.smi", "few.sdf"]), st.binary(max_size=80), st.booleans())
-def test_any_bytes_are_graphs_or_a_dataset_error(name, content, with_head):
+def test_any_bytes_give_graphs_or_a_dataset_error(name, content, with_head):
     Path(name).write_bytes((b"smiles,y\n" if with_head else b"") + content)
-    told = name
+    message = name
     try:
         graphs, y = tg.load_molecules(name, target="y" if with_head else None)
         assert y is None or len(y) == len(graphs)
     except tg.DatasetError as error:
-        told = str(error)
-    assert name in told
+        message = str(error)
+    assert name in message
 
 
 # -------------------------------------------------------------------- commands
 
 
-def test_journey_fit_a_table_and_predict_new_molecules(run):
+def test_fit_on_a_table_and_predict_new_molecules(run):
     write("new.csv", "id,smiles", "1,CCCCCO", "2,CCCCCN")
     code, out, err = run("fit molecules.csv --smiles-column smiles --target y --kernel wl --folds 3 --jobs 1 -o model")
     assert (code, err) == (0, "")
@@ -223,7 +223,7 @@ def test_journey_fit_a_table_and_predict_new_molecules(run):
     assert tg.load_model("model").predict(["CCCCCO"]).tolist() == ["alcohol"]
 
 
-def test_the_model_remembers_how_molecules_were_made(run):
+def test_model_remembers_how_molecules_were_built(run):
     options = "--label element,degree --attributes mass,logp --hydrogens"
     write("odd.csv", "text,y", *(f"{s},{n}" for s, n in zip(SMILES, NUMBERS, strict=True)))
     assert run(f"fit odd.csv --smiles-column text --target y {options} --jobs 1 -o model")[0] == 0
@@ -238,13 +238,13 @@ def test_the_model_remembers_how_molecules_were_made(run):
     assert code == 0
     np.testing.assert_allclose([float(row["prediction"]) for row in rows], mean, rtol=1e-12)
     np.testing.assert_allclose([float(row["std"]) for row in rows], std, rtol=1e-12)
-    for words in ("molecules.smi", "molecules.csv --smiles-column smiles"):  # files with names of their own
+    for words in ("molecules.smi", "molecules.csv --smiles-column smiles"):  # files with their own names
         named = csv.DictReader(io.StringIO(run(f"predict model {words}")[1]))
         assert [{**row, "graph": row["smiles"]} for row in named] == rows
 
 
-@pytest.mark.filterwarnings("always")  # as in a process of its own
-def test_bad_molecules_do_not_change_the_others(run):
+@pytest.mark.filterwarnings("always")  # as in a separate process
+def test_invalid_molecules_do_not_change_the_others(run):
     write("new.csv", "smiles", "CCCCCO", "C1CC", "CCCCCN")
     run("fit molecules.smi --target 2 --kernel wl --folds 3 --jobs 1 -o model")
     code, out, err = run("predict model new.csv")
@@ -257,7 +257,7 @@ def test_bad_molecules_do_not_change_the_others(run):
     assert err == "treegram predict: warning: 1 molecule of 3 skipped: new.csv:3 ('C1CC'): RDKit says: unclosed ring.\n"
 
 
-def test_info_gram_and_evaluate_take_molecules(run):
+def test_info_gram_and_evaluate_read_molecules(run):
     code, out, _ = run("info molecules.sdf --target y --attributes coordinates --json")
     report = json.loads(out)
     assert code == 0
@@ -283,7 +283,7 @@ def test_info_gram_and_evaluate_take_molecules(run):
         ("predict molecules.tgm digits", "molecules.tgm was fitted on files of molecules (.smi, .sdf, .csv, .tsv), so it cannot be used for graphs (data sets and .parquet files) such as digits."),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(run, words, message):
+def test_invalid_options_are_rejected(run, words, message):
     graphs = tg.Graphs.from_smiles(SMILES)
     model = tg.GraphSVC("wl", C=1, cv=2).fit(graphs, CLASSES)
     tg.save_model(model, "graphs.tgm")

@@ -1,4 +1,4 @@
-"""Molecules as graphs: against RDKit itself, in pipelines, turned and moved, and hostile ones."""
+"""Tests of molecules as graphs: against RDKit, in pipelines, rotated and translated, and malformed."""
 
 import re
 import subprocess
@@ -45,7 +45,7 @@ def embedded(smiles, seed=1):
 
 
 def moved(mol, seed):
-    """The molecule, turned and moved at random."""
+    """Return the molecule, rotated and translated at random."""
     rng = np.random.default_rng(seed)
     matrix = np.eye(4)
     matrix[:3, :3] = Rotation.random(random_state=rng).as_matrix()
@@ -56,15 +56,15 @@ def moved(mol, seed):
 
 
 def sums(graphs):
-    """The sum of each attribute over each graph."""
+    """Return the sum of each attribute over each graph."""
     return np.array([graph.attributes.sum(axis=0) for graph in graphs])
 
 
-# -------------------------------------------------------------------- what RDKit says
+# -------------------------------------------------------------------- agreement with RDKit
 
 
 @pytest.mark.parametrize("hydrogens", [False, True])
-def test_atoms_bonds_and_labels_are_those_of_rdkit(hydrogens):
+def test_atoms_bonds_and_labels_match_rdkit(hydrogens):
     graphs = tg.Graphs.from_smiles(DRUGS, hydrogens=hydrogens)
     for graph, smiles in zip(graphs, DRUGS, strict=True):
         mol = Chem.MolFromSmiles(smiles)
@@ -75,7 +75,7 @@ def test_atoms_bonds_and_labels_are_those_of_rdkit(hydrogens):
         assert bonds == sorted(2 * [str(bond.GetBondType()).lower() for bond in mol.GetBonds()])
 
 
-def test_every_label_is_what_rdkit_says_of_the_atom():
+def test_every_label_matches_rdkit():
     names = list(LABELS)
     graphs = tg.Graphs.from_smiles(["C[C@H](N)C(=O)[O-]"], labels=names)
     labels = [graphs.label_values[code] for code in graphs.labels]
@@ -86,7 +86,7 @@ def test_every_label_is_what_rdkit_says_of_the_atom():
 
 
 @pytest.mark.parametrize("hydrogens", [False, True])
-def test_contributions_of_atoms_sum_to_what_rdkit_says_of_the_molecule(hydrogens):
+def test_atom_contributions_sum_to_the_molecule_descriptor_of_rdkit(hydrogens):
     graphs = tg.Graphs.from_smiles(DRUGS, attributes=["logp", "refractivity", "polar_surface"], hydrogens=hydrogens)
     mols = [Chem.MolFromSmiles(smiles) for smiles in DRUGS]
     expected = [[*rdMolDescriptors.CalcCrippenDescriptors(m), rdMolDescriptors.CalcTPSA(m)] for m in mols]
@@ -105,7 +105,7 @@ def test_partial_charges_and_masses(hydrogens):
     assert oxygen == pytest.approx(-0.41, abs=0.01)
 
 
-def test_nothing_of_a_given_molecule_is_changed():
+def test_input_molecule_is_not_modified():
     mol = Chem.MolFromSmiles(DRUGS[0], sanitize=False)
     before = mol.ToBinary(Chem.PropertyPickleOptions.AllProps)
     tg.Graphs.from_rdkit([mol], attributes=["partial_charge", "coordinates"])
@@ -121,8 +121,8 @@ def test_smiles_and_molecules_give_the_same_graphs():
     assert MoleculeGraphs(attributes=attributes).transform(DRUGS) == one
 
 
-def test_double_bonds_of_known_geometry_differ():
-    """E and Z isomers differ in the labels of their bonds, and so in kernels that use these."""
+def test_double_bond_stereo_is_distinguished():
+    """E and Z isomers differ in their bond labels, and so in kernels that use these."""
     graphs = tg.Graphs.from_smiles(["C/C=C/C", "C/C=C\\C", "CC=CC"])
     assert graphs.edge_label_values == ("double", "double E", "double Z", "single")
     assert graphs[0].edge_labels[graphs[0]._edge_arcs()].tolist() == [3, 1, 3]
@@ -145,14 +145,14 @@ def test_coordinates_of_the_molecule_are_used(hydrogens):
     np.testing.assert_array_equal(graphs.attributes, positions if hydrogens else positions[:13])
 
 
-def test_flat_drawings_are_no_coordinates():
+def test_flat_drawings_are_not_used_as_coordinates():
     mol = Chem.MolFromSmiles("CC(C)(C)C")
     rdDepictor.Compute2DCoords(mol)
     graphs = tg.Graphs.from_rdkit([mol], attributes="coordinates")
-    assert np.ptp(graphs.attributes, axis=0).min() > 0.5  # new ones, which are not flat
+    assert np.ptp(graphs.attributes, axis=0).min() > 0.5  # newly embedded, and not flat
 
 
-def test_new_coordinates_follow_the_seed():
+def test_embedded_coordinates_depend_on_the_seed():
     def attributes(seed):
         return tg.Graphs.from_smiles(DRUGS[:3], attributes="coordinates", random_state=seed).attributes
 
@@ -162,20 +162,20 @@ def test_new_coordinates_follow_the_seed():
 
 @settings(deadline=None, max_examples=50)
 @given(st.sampled_from(DRUGS), st.integers(0, 2**32 - 1), st.booleans())
-def test_invariant_attributes_do_not_change_when_a_molecule_is_turned(smiles, seed, hydrogens):
+def test_invariant_attributes_are_invariant_under_rotation(smiles, seed, hydrogens):
     mol = embedded(smiles)
     turned = moved(mol, seed)
     one, other = (tg.Graphs.from_rdkit([m], attributes=INVARIANT, hydrogens=hydrogens) for m in (mol, turned))
     np.testing.assert_allclose(one.attributes, other.attributes, atol=1e-9)
 
 
-def test_coordinates_do_change_when_a_molecule_is_turned():
+def test_coordinates_change_under_rotation():
     mol = embedded(DRUGS[0])
     one, other = (tg.Graphs.from_rdkit([m], attributes="coordinates") for m in (mol, moved(mol, 0)))
     assert np.abs(one.attributes - other.attributes).max() > 1
 
 
-def test_distances_are_those_of_the_coordinates():
+def test_distances_match_the_coordinates():
     graphs = tg.Graphs.from_smiles(DRUGS[:3], attributes=["coordinates", *INVARIANT])
     for graph in graphs:
         x = graph.attributes[:, :3]
@@ -183,7 +183,7 @@ def test_distances_are_those_of_the_coordinates():
             np.testing.assert_allclose(row, [np.linalg.norm(atom - x.mean(axis=0))])
 
 
-# -------------------------------------------------------------------- bad molecules
+# -------------------------------------------------------------------- invalid molecules
 
 
 BAD = {
@@ -198,13 +198,13 @@ BAD = {
 
 
 @pytest.mark.parametrize(("smiles", "reason"), BAD.items())
-def test_a_bad_molecule_is_an_error_with_rdkits_reason(smiles, reason, capfd):
+def test_invalid_molecule_raises_with_the_reason_of_rdkit(smiles, reason, capfd):
     with pytest.raises(tg.InvalidGraphError, match=rf"^Molecule 1 \(.*{re.escape(reason)}.*on_error='skip'"):
         tg.Graphs.from_smiles(["CCO", smiles])
     assert capfd.readouterr() == ("", "")
 
 
-def test_bad_molecules_are_left_out_with_their_targets():
+def test_invalid_molecules_are_dropped_with_their_targets():
     smiles = ["CCO", *BAD, "CN"]
     targets = np.arange(len(smiles)) / 2
     with pytest.warns(UserWarning, match=r"^7 molecules of 9 skipped: Molecule 1 \('C1CC'\): .*; and 2 more\.$"):
@@ -214,7 +214,7 @@ def test_bad_molecules_are_left_out_with_their_targets():
     assert list(tg.invalid_molecules(smiles)) == list(range(1, 8))
 
 
-def test_what_is_no_molecule_is_bad_too():
+def test_non_molecules_count_as_invalid():
     bad = tg.invalid_molecules([None, float("nan"), 7, "CCO", Chem.MolFromSmiles("C(C)(C)(C)(C)C", sanitize=False)])
     assert list(bad) == [0, 1, 2, 4]
     assert bad[0] == "expected a SMILES or an RDKit molecule, got None (NoneType)"
@@ -223,7 +223,7 @@ def test_what_is_no_molecule_is_bad_too():
         tg.Graphs.from_rdkit([None])
 
 
-def test_charges_that_are_no_numbers_are_explained():
+def test_nan_charges_are_explained():
     with pytest.raises(
         tg.InvalidGraphError,
         match=r"'partial_charge' of atom 1 \(Pt\) is not a number: RDKit has no parameters.*Leave it out",
@@ -232,12 +232,12 @@ def test_charges_that_are_no_numbers_are_explained():
     assert tg.invalid_molecules(["C[Pt]C"], attributes=["mass"]) == {}
 
 
-def test_coordinates_that_cannot_be_found_are_explained():
+def test_failed_embedding_is_explained():
     with pytest.raises(tg.InvalidGraphError, match=r"Molecule 0 \('C1#CC1'\): RDKit found no 3D coordinates: "):
         tg.Graphs.from_smiles(["C1#CC1"], attributes=["coordinates"])
 
 
-def test_empty_molecules_salts_and_duplicates_are_fine():
+def test_empty_molecules_salts_and_duplicates_are_accepted():
     graphs = tg.Graphs.from_smiles(["", "[Na+].[Cl-]", "CCO", "CCO", "[H][H]", "*C"], attributes=["mass", *INVARIANT])
     assert np.diff(graphs.offsets).tolist() == [0, 2, 3, 3, 2, 2]
     assert graphs.n_attributes == 2
@@ -254,18 +254,18 @@ def test_empty_molecules_salts_and_duplicates_are_fine():
         (pd.DataFrame({"a": ["C"]}), "a table with 'a': set smiles_column"),
     ],
 )
-def test_what_is_no_list_of_molecules_is_refused(molecules, message):
+def test_non_lists_raise(molecules, message):
     with pytest.raises(tg.InvalidGraphError, match=message):
         tg.Graphs.from_smiles(molecules)
 
 
 @pytest.mark.parametrize("options", [{"attributes": ["mas"]}, {"attributes": []}, {"labels": ["element", "element"]}])
-def test_names_that_do_not_exist_are_refused_with_those_that_do(options):
+def test_unknown_names_raise_and_list_the_known_ones(options):
     with pytest.raises(tg.ParameterError, match=r"of MoleculeGraphs must be one of '.*'(partial_charge|element)', "):
         tg.Graphs.from_smiles(["C"], **options)
 
 
-def test_targets_must_fit():
+def test_targets_of_wrong_length_raise():
     with pytest.raises(tg.InvalidGraphError, match=r"one entry per molecule, 2; got the shape \(3,\)"):
         tg.Graphs.from_smiles(["C", "CC"], targets=[1, 2, 3])
     with pytest.raises(tg.ParameterError, match=r"on_error of Graphs\.from_smiles must be one of 'raise', 'skip'"):
@@ -282,11 +282,11 @@ def test_any_text_is_a_graph_or_reported_as_invalid(smiles):
     assert graphs.targets.tolist() == [i for i in range(len(smiles)) if i not in bad]
 
 
-def test_half_a_character_is_no_molecule():
+def test_lone_surrogate_is_not_a_molecule():
     assert list(tg.invalid_molecules(["C\ud800", "C"])) == [0]
 
 
-def test_a_missing_rdkit_names_the_extra():
+def test_missing_rdkit_error_names_the_extra():
     program = "import sys; sys.modules['rdkit'] = None; import treegram; treegram.Graphs.from_smiles(['C'])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "pip install rdkit" in done.stderr.splitlines()[-1]
@@ -300,7 +300,7 @@ AMINES = ["CN", "CCN", "CC(C)N", "NCCC", "NC1CC1", "CCCCN"]
 CLASSES = ["alcohol"] * 6 + ["amine"] * 6
 
 
-def test_a_pipeline_takes_smiles_and_can_be_cloned_and_saved(tmp_path):
+def test_pipeline_on_smiles_can_be_cloned_and_saved(tmp_path):
     model = make_pipeline(
         tg.MoleculeGraphs(attributes=["partial_charge", "mass"]),
         tg.GraphSVC(tg.ODDCL(depth=1), param_grid={}, C=1, cv=2),
@@ -318,7 +318,7 @@ def test_a_pipeline_takes_smiles_and_can_be_cloned_and_saved(tmp_path):
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
-def test_tables_are_taken_by_column(table):
+def test_columns_of_tables_are_accepted(table):
     model = make_pipeline(tg.MoleculeGraphs(smiles_column="smiles"), tg.GraphSVC(tg.WL(), param_grid={}, C=1, cv=2))
     model.fit(table({"name": ["?"] * 12, "smiles": ALCOHOLS + AMINES}), CLASSES)
     assert model.predict(table({"smiles": ["CCO"]})).tolist() == ["alcohol"]
@@ -342,12 +342,14 @@ def test_scaffolds_keep_their_molecules_together():
         tg.scaffold_groups(["C", "C1CC"])
 
 
-@pytest.mark.parametrize("door", [tg.Graphs.from_smiles, tg.Graphs.from_rdkit, tg.invalid_molecules])
-def test_an_unknown_option_is_an_error_of_the_function_that_was_called(door):
-    with pytest.raises(TypeError, match=rf"{door.__name__} got an unexpected .* 'attribute'; did you mean attributes"):
-        door(["CCO"], attribute=["mass"])
+@pytest.mark.parametrize("function", [tg.Graphs.from_smiles, tg.Graphs.from_rdkit, tg.invalid_molecules])
+def test_unknown_option_raises_in_the_called_function(function):
+    with pytest.raises(
+        TypeError, match=rf"{function.__name__} got an unexpected .* 'attribute'; did you mean attributes"
+    ):
+        function(["CCO"], attribute=["mass"])
     with pytest.raises(TypeError, match="'color'; it takes labels, attributes, bond_labels"):
-        door(["CCO"], color=1)
+        function(["CCO"], color=1)
 
 
 def test_every_name_is_documented():
@@ -379,7 +381,7 @@ def test_descriptors_are_graph_attributes_with_names():
         tg.Graphs.from_smiles(DRUGS[:3], descriptors="rdkit3d")
 
 
-def test_descriptors_that_do_not_exist_are_zero_and_huge_ones_are_limited():
+def test_undefined_descriptors_are_zero_and_huge_ones_are_clipped():
     """Uranium has no Gasteiger parameters, and Ipc grows exponentially."""
     graphs = tg.Graphs.from_smiles(["[U]", "C" * 400, "[H][H]"], descriptors="rdkit2d")
     assert np.isfinite(graphs.graph_attributes).all()

@@ -1,4 +1,4 @@
-"""Names of graphs, nodes and columns, and attributes of graphs: where they come from, and what becomes of them."""
+"""Tests of names of graphs, nodes and columns, and of graph attributes: their sources and what keeps them."""
 
 import copy
 import pickle
@@ -64,7 +64,7 @@ def test_names_are_read_only_arrays_of_strings_and_tuples():
 
 @given(collection=collections(), data=st.data())
 @SEARCH
-def test_names_follow_graphs_and_nodes_through_indexing(collection, data):
+def test_indexing_keeps_names_of_graphs_and_nodes(collection, data):
     graphs = with_names(collection.pack())
     chosen = data.draw(st.lists(st.integers(0, max(len(graphs) - 1, 0)), max_size=6 if len(graphs) else 0))
     some = graphs[chosen]
@@ -82,7 +82,7 @@ def test_names_follow_graphs_and_nodes_through_indexing(collection, data):
 
 @given(collection=collections(), data=st.data())
 @SEARCH
-def test_joining_undoes_splitting(collection, data):
+def test_concatenation_inverts_splitting(collection, data):
     graphs = with_names(collection.pack())
     cut = data.draw(st.integers(0, len(graphs)))
     assert graphs[:cut] + graphs[cut:] == graphs
@@ -102,7 +102,7 @@ def test_pickles_copies_and_fields_keep_names_and_digests_ignore_them(collection
     assert bare != plain or not len(plain)
 
 
-def test_joining_keeps_what_all_parts_have_and_refuses_other_columns():
+def test_concatenation_keeps_common_names_and_rejects_other_columns():
     assert (NAMED + NAMED).node_names.tolist() == NAMED.node_names.tolist() * 2
     unnamed = NAMED.assign(graph_names=None, attribute_names=None)
     joined = NAMED + unnamed
@@ -120,7 +120,7 @@ def test_joining_keeps_what_all_parts_have_and_refuses_other_columns():
 
 
 @pytest.mark.parametrize("name", [*NAME_FIELDS, "graph_attributes"])
-def test_names_and_graph_attributes_matter_for_equality(name):
+def test_names_and_graph_attributes_affect_equality(name):
     other = NAMED.assign(**{name: None})
     assert getattr(other, name) is None
     assert other != NAMED
@@ -147,12 +147,12 @@ def test_names_and_graph_attributes_matter_for_equality(name):
         ),
     ],
 )  # fmt: skip
-def test_wrong_names_get_a_clear_error(data, message):
+def test_invalid_names_raise(data, message):
     with pytest.raises(InvalidGraphError, match=message):
         NAMED.assign(**data)
 
 
-def test_errors_of_constructors_name_graphs_and_nodes():
+def test_constructor_errors_name_graphs_and_nodes():
     with pytest.raises(InvalidGraphError, match=r"Graph 1 \('b'\): edge \(0, 7\) names a node that does not exist"):
         Graphs.from_edges([[], [(0, 7)]], n_nodes=[1, 2], graph_names=["a", "b"])
     with pytest.raises(InvalidGraphError, match=r"Graph 0 \('a'\): the numbers of nodes disagree: .* 1 from node_na"):
@@ -168,7 +168,7 @@ def test_errors_of_constructors_name_graphs_and_nodes():
         Graphs(**changed)
 
 
-def test_whole_numbers_become_names_and_a_table_names_its_columns():
+def test_integers_become_names_and_a_dataframe_names_its_columns():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"age": [1, 2, 3], "dose": [0.5, 0.25, 0.0]})
     graphs = NAMED.assign(graph_names=np.array([7, 8, 9]), graph_attributes=table)
@@ -186,7 +186,7 @@ def test_whole_numbers_become_names_and_a_table_names_its_columns():
         (BinEdgeAttributes(), ("mass", "charge")),
     ],
 )
-def test_transformers_name_the_columns_that_they_make(transformer, expected):
+def test_transformers_name_their_output_columns(transformer, expected):
     changed = transformer.fit_transform(NAMED)
     assert changed.attribute_names == expected
     assert changed.edge_attribute_names == (None if isinstance(transformer, BinEdgeAttributes) else ("length",))
@@ -207,18 +207,18 @@ def test_model_files_keep_names(tmp_path):
         lambda lengths, data: (lengths + 1, data),
         lambda lengths, data: (lengths * np.array([-1, 1, 3]), data),
         lambda lengths, data: (lengths[:2], data),
-        lambda lengths, data: (np.concatenate([[2**62] * 4, lengths[1:]]), data),  # whose sum overflows
+        lambda lengths, data: (np.concatenate([[2**62] * 4, lengths[1:]]), data),  # its sum overflows
         lambda lengths, data: (lengths, data | np.uint64(0x8080808080808080)),
     ],
 )
-def test_damaged_names_are_refused(change):
+def test_invalid_names_in_a_model_file_raise(change):
     fields = graphs_to_fields(NAMED)
     fields["graph_names"] = change(*fields["graph_names"])
     with pytest.raises((InvalidGraphError, UnicodeDecodeError)):
         fields_to_graphs(fields)
 
 
-def test_html_shows_names_escaped():
+def test_html_shows_escaped_names():
     graphs = NAMED.assign(attribute_names=["mass", "<b>"])
     html = graphs._repr_html_()
     assert "2: mass, &lt;b&gt;" in html
@@ -265,13 +265,13 @@ def test_tables_keep_ids_and_column_names():
         (None, "graph_attributes are columns of the table of graphs: pass it as graphs"),
     ],
 )
-def test_mistakes_in_a_table_of_graphs(table, message):
+def test_invalid_graph_tables_raise(table, message):
     nodes, edges = {"graph": ["a"], "node": [1]}, {"source": [], "target": []}
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_tables(nodes, edges, table, graph_attributes="age")
 
 
-def test_a_graph_without_nodes_may_be_in_the_table_of_graphs():
+def test_graph_without_nodes_can_be_in_the_graph_table():
     nodes, edges = {"graph": ["b"], "node": [1]}, {"source": [], "target": []}
     graphs = Graphs.from_tables(nodes, edges, {"graph": ["a", "b"], "y": [0, 1]}, targets="y")
     assert graphs.sizes.tolist() == [0, 1]
@@ -279,7 +279,7 @@ def test_a_graph_without_nodes_may_be_in_the_table_of_graphs():
     assert graphs.targets.tolist() == [0, 1]
 
 
-def test_networkx_keys_and_names_there_and_back():
+def test_networkx_keys_and_names_round_trip():
     networkx = pytest.importorskip("networkx")
     chain = networkx.Graph([("C1", "C2"), ("C2", "O")], name="ethanol")
     networkx.set_node_attributes(chain, {"C1": [0.0, 1.0], "C2": [1.0, 1.0], "O": [2.0, 1.0]}, "place")
@@ -322,7 +322,7 @@ def test_pdb_files_name_graphs_and_residues(tmp_path):
     assert Graphs.from_pdb([tmp_path / "2xyz.1.cif"], attributes=None).graph_names.tolist() == ["2xyz.1"]
 
 
-def test_molecules_are_named_by_id_else_by_smiles(tmp_path):
+def test_molecules_are_named_by_id_or_smiles(tmp_path):
     chem = pytest.importorskip("rdkit.Chem")
     from treegram import load_molecules
 

@@ -9,7 +9,7 @@ from treegram import ODDCL, Graphs, InvalidGraphError
 from treegram.graphs import as_graphs
 
 networkx = pytest.importorskip("networkx")
-UNUSED = pytest.mark.filterwarnings("ignore:These data of the nodes are not used")  # what these tests are not about
+UNUSED = pytest.mark.filterwarnings("ignore:These data of the nodes are not used")  # not the subject of these tests
 
 
 def molecule(kind=networkx.Graph):
@@ -23,7 +23,7 @@ def molecule(kind=networkx.Graph):
 
 
 @UNUSED
-def test_nodes_keep_their_order_and_bring_labels_and_vectors():
+def test_nodes_keep_their_order_labels_and_attributes():
     assert Graphs.from_networkx([molecule()], targets=["good"]) == Graphs.from_edges(
         [[(0, 2), (0, 1)]],
         labels=[["C", "O", "C"]],
@@ -42,23 +42,23 @@ def test_nodes_keep_their_order_and_bring_labels_and_vectors():
         (["x", "charge"], [[1.0, 0.5], [2.0, 1.5], [3.0, 2.5]]),
     ],
 )
-def test_attributes_come_from_any_name_or_names(names, expected):
+def test_attributes_come_from_one_or_several_keys(names, expected):
     assert Graphs.from_networkx([molecule()], attributes=names).attributes.tolist() == expected
 
 
 @UNUSED
-def test_labels_come_from_any_name():
+def test_labels_come_from_any_key():
     assert Graphs.from_networkx([molecule()], label="x").label_values == (1, 2, 3)
 
 
 @UNUSED
-def test_none_means_none():
+def test_none_disables_labels_and_attributes():
     graphs = Graphs.from_networkx([molecule()], label=None, attributes=None)
     assert graphs.labels is None
     assert graphs.attributes is None
 
 
-def test_the_usual_names_may_be_missing():
+def test_default_keys_may_be_missing():
     graphs = Graphs.from_networkx([networkx.path_graph(3)])
     assert graphs.labels is None
     assert graphs.attributes is None
@@ -79,13 +79,13 @@ def test_the_usual_names_may_be_missing():
         ({"label": "zzz"}, r"label: the nodes have no 'zzz'; they have 'attributes', 'charge', 'label', 'x'\.$"),
     ],
 )
-def test_a_name_that_was_given_must_exist(arguments, message):
+def test_given_key_must_exist(arguments, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_networkx([molecule()], **arguments)
-    assert len(Graphs.from_networkx([networkx.Graph()], **arguments)) == 1  # no node that could have it
+    assert len(Graphs.from_networkx([networkx.Graph()], **arguments)) == 1  # no node could have it
 
 
-def test_nodes_without_any_data_are_reported_as_such():
+def test_nodes_without_data_raise():
     with pytest.raises(InvalidGraphError, match="the nodes have no 'element'; they have no data"):
         Graphs.from_networkx([networkx.path_graph(2)], label="element")
 
@@ -93,13 +93,13 @@ def test_nodes_without_any_data_are_reported_as_such():
 @pytest.mark.parametrize(
     "make", [lambda graphs: Graphs.from_networkx(graphs), as_graphs, lambda graphs: ODDCL(depth=1).fit(graphs)]
 )
-def test_data_that_are_not_used_are_named_once(make):
+def test_unused_data_warns_once(make):
     with pytest.warns(UserWarning, match="These data of the nodes are not used: 'charge', 'x'[.]") as told:
         make([molecule(), molecule()])
     assert len(told) == 1
 
 
-def test_nothing_is_said_when_all_data_are_used():
+def test_no_warning_if_all_data_is_used():
     graph = molecule()
     for node in graph:
         del graph.nodes[node]["attributes"]
@@ -107,7 +107,7 @@ def test_nothing_is_said_when_all_data_are_used():
 
 
 @UNUSED
-def test_edge_labels_are_read_if_named():
+def test_edge_labels_are_read_if_requested():
     graphs = Graphs.from_networkx([molecule()], edge_label="bond")
     assert graphs.edges().tolist() == [[0, 1], [0, 2]]
     assert [graphs.edge_label_values[code] for code in graphs.edge_labels] == [2, 1, 2, 1]
@@ -127,20 +127,20 @@ def test_parallel_edges_count_once():
 
 
 @pytest.mark.parametrize("graphs", [[], [networkx.Graph()], [networkx.empty_graph(2)]])
-def test_graphs_without_nodes_or_edges_are_legal(graphs):
+def test_graphs_without_nodes_or_edges_are_valid(graphs):
     made = Graphs.from_networkx(graphs)
     assert (len(made), made.n_nodes, made.n_edges) == (len(graphs), sum(map(len, graphs)), 0)
 
 
 @UNUSED
-def test_an_empty_graph_between_others_is_legal():
+def test_empty_graph_between_others_is_valid():
     graphs = Graphs.from_networkx([molecule(), networkx.Graph(), molecule()])
     assert graphs.sizes.tolist() == [3, 0, 3]
     assert graphs.n_attributes == 2
 
 
 @UNUSED
-def test_a_list_of_networkx_graphs_is_a_list_of_graphs():
+def test_list_of_networkx_graphs_is_accepted():
     assert as_graphs([molecule(), molecule()]) == Graphs.from_networkx([molecule(), molecule()])
 
 
@@ -180,11 +180,11 @@ def vector_at_b(value):
         ([molecule()], {"targets": [1, 2]}, "targets must have one entry per graph"),
     ],
 )
-def test_bad_graphs_get_a_clear_error(graphs, arguments, message):
+def test_invalid_graphs_raise(graphs, arguments, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_networkx(graphs, **arguments)
 
 
-def test_networkx_is_loaded_by_its_users_only():
+def test_networkx_is_imported_only_when_used():
     code = "import sys, treegram; sys.exit('networkx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0, treegram.__file__

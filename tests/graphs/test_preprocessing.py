@@ -1,4 +1,4 @@
-"""Transformers of attributes: what each computes, what cannot change it, and what it must not change."""
+"""Tests of attribute transformers: results, invariances, and what they must not change."""
 
 import pickle
 from dataclasses import fields, replace
@@ -42,22 +42,22 @@ def every(transformers):
 
 
 def vectors(graphs):
-    """The attributes, or no columns."""
+    """Return the attributes, or an array without columns."""
     return np.zeros((graphs.n_nodes, 0)) if graphs.attributes is None else graphs.attributes
 
 
 def plain(**options):
-    """Collections whose sums are exact enough for tight tolerances."""
+    """Draw collections whose sums are exact enough for tight tolerances."""
     return collections(scale="plain", **options)
 
 
-# -------------------------------------------------------------------- what all share
+# -------------------------------------------------------------------- all transformers
 
 
 @every(TRANSFORMERS)
 @given(collection=collections(dimension=2))
 @SEARCH
-def test_only_the_attributes_change_and_they_are_finite(transformer, collection):
+def test_only_attributes_change_and_they_are_finite(transformer, collection):
     graphs = collection.pack()
     changed = clone(transformer).fit_transform(graphs)
     assert graphs == collection.pack()
@@ -72,7 +72,7 @@ def test_only_the_attributes_change_and_they_are_finite(transformer, collection)
 @every(TRANSFORMERS)
 @given(drawn=with_node_order(dimension=2, scale="plain"))
 @SEARCH
-def test_nodes_in_another_order_get_the_same_attributes(transformer, drawn):
+def test_node_order_permutes_the_attributes(transformer, drawn):
     collection, places = drawn
     graphs, renumbered = collection.pack(), collection.renumbered(places).pack()
     here, there = (vectors(clone(transformer).fit_transform(one)) for one in (graphs, renumbered))
@@ -83,7 +83,7 @@ def test_nodes_in_another_order_get_the_same_attributes(transformer, drawn):
 @every(TRANSFORMERS)
 @given(collection=plain(dimension=2, min_graphs=1), data=st.data())
 @SEARCH
-def test_transform_gives_the_parts_of_fit_transform(transformer, collection, data):
+def test_transform_of_parts_equals_parts_of_fit_transform(transformer, collection, data):
     graphs = collection.pack()
     chosen = data.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1))
     fitted = clone(transformer).fit(graphs)
@@ -94,7 +94,7 @@ def test_transform_gives_the_parts_of_fit_transform(transformer, collection, dat
 
 
 @every(TRANSFORMERS)
-def test_a_transformer_survives_clone_and_pickle(transformer):
+def test_transformer_can_be_cloned_and_pickled(transformer):
     fitted = clone(transformer).fit(MIXED)
     assert clone(fitted).get_params() == transformer.get_params()
     assert pickle.loads(pickle.dumps(fitted)).transform(MIXED) == fitted.transform(MIXED)
@@ -102,7 +102,7 @@ def test_a_transformer_survives_clone_and_pickle(transformer):
 
 
 @every(TRANSFORMERS)
-def test_only_what_learns_needs_fit(transformer):
+def test_only_transformers_that_learn_need_fit(transformer):
     unfitted = clone(transformer)
     if transformer.learns_from_data:
         with pytest.raises(NotFittedError, match=type(transformer).__name__):
@@ -115,7 +115,7 @@ def test_only_what_learns_needs_fit(transformer):
 
 @every(TRANSFORMERS)
 @pytest.mark.parametrize("name", ["empty", "no_node", "only_empty_graphs", "one_node"])
-def test_next_to_nothing_is_no_problem(transformer, name):
+def test_collections_with_few_or_no_nodes_are_valid(transformer, name):
     graphs = COLLECTIONS[name].pack()
     fitted = clone(transformer).fit(graphs)
     assert len(fitted.transform(graphs)) == len(graphs)
@@ -125,7 +125,7 @@ def test_next_to_nothing_is_no_problem(transformer, name):
 
 
 @every(NEED_ATTRIBUTES)
-def test_graphs_without_attributes_are_refused(transformer):
+def test_graphs_without_attributes_raise(transformer):
     bare = LAWS_HOLD_ON["no_attributes"].pack()
     with pytest.raises(InvalidGraphError, match=rf"{type(transformer).__name__} changes node attributes.*have none"):
         clone(transformer).fit_transform(bare)
@@ -143,7 +143,7 @@ def test_graphs_without_attributes_are_refused(transformer):
     ],
     ids=repr,
 )
-def test_a_bad_parameter_is_named(bad):
+def test_invalid_parameter_raises(bad):
     name = next(iter(bad.get_params()))
     for use in (bad.fit, bad.fit_transform):
         with pytest.raises(ParameterError, match=f"{name} of {type(bad).__name__} must be"):
@@ -151,8 +151,8 @@ def test_a_bad_parameter_is_named(bad):
 
 
 @every([CentroidDistance(), NeighborMeans(2), ScaleAttributes()])
-def test_what_leaves_the_range_of_numbers_is_an_error_that_says_where(transformer):
-    """Differences and multiples of numbers near the largest one are infinite; NaN must not come of it."""
+def test_overflow_raises_and_names_the_node(transformer):
+    """Differences and multiples of numbers near the largest double are infinite and must not become NaN."""
     small = Graphs.from_edges([[(0, 1), (1, 2)]], attributes=[[[0.0], [1.0], [1.0]]])
     large = Graphs.from_edges([[(0, 1), (1, 2)]], attributes=[[[-1.7e308], [1.7e308], [1.7e308]]])
     fitted = clone(transformer).fit(small)
@@ -162,7 +162,7 @@ def test_what_leaves_the_range_of_numbers_is_an_error_that_says_where(transforme
         fitted.transform(small + large)
 
 
-def test_targets_pass_through():
+def test_targets_are_kept():
     graphs = Graphs.from_edges([[(0, 1)], []], attributes=[[[0.0], [1.0]], [[2.0]]], targets=[1, 0])
     for transformer in TRANSFORMERS:
         np.testing.assert_array_equal(clone(transformer).fit_transform(graphs).targets, [1, 0])
@@ -170,7 +170,7 @@ def test_targets_pass_through():
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
 def test_cross_validation_fits_on_the_training_graphs(name):
-    """In each fold the pipeline does what someone would write by hand, the test graphs out of sight."""
+    """In each fold the pipeline equals a manual fit without the test graphs."""
     graphs = Graphs.concatenate([MIXED, MIXED])
     y = np.arange(len(graphs)) % 2
     folds = StratifiedKFold(3)
@@ -188,7 +188,7 @@ def test_cross_validation_fits_on_the_training_graphs(name):
 
 
 @pytest.mark.parametrize(("method", "scaler"), [("standard", StandardScaler()), ("robust", RobustScaler())])
-def test_scaling_is_that_of_scikit_learn(method, scaler):
+def test_scaling_matches_scikit_learn(method, scaler):
     rng = np.random.default_rng(0)
     graphs = Graphs.from_arrays([0, 7, 40], np.empty((0, 2), int), attributes=rng.normal(3, [1, 50, 1e-4], (40, 3)))
     ours = ScaleAttributes(method).fit(graphs[:1])
@@ -209,7 +209,7 @@ def test_units_of_attributes_do_not_matter(method, collection, factor):
     np.testing.assert_allclose(there, here, rtol=1e-9, atol=1e-9)
 
 
-def test_one_outlier_does_not_move_the_robust_scale():
+def test_single_outlier_does_not_change_the_robust_scale():
     values = np.linspace(-1, 1, 101)[:, None]
     kinds = [np.append(values, [[outlier]], axis=0) for outlier in (2.0, 1e9)]
     scaled = [
@@ -219,7 +219,7 @@ def test_one_outlier_does_not_move_the_robust_scale():
     np.testing.assert_array_equal(scaled[0].attributes[:-1], scaled[1].attributes[:-1])
 
 
-def test_without_a_quartile_range_the_deviation_scales_and_without_that_nothing():
+def test_robust_scale_falls_back_to_the_standard_deviation_then_to_one():
     rare, constant = np.append(np.zeros(9), 30.0), np.full(10, 0.1)
     attributes = np.stack([rare, constant], axis=1)
     graphs = Graphs.from_arrays([0, 10], np.empty((0, 2), int), attributes=attributes)
@@ -231,8 +231,8 @@ def test_without_a_quartile_range_the_deviation_scales_and_without_that_nothing(
     np.testing.assert_allclose(robust.transform(new).attributes, [[0.0, 5.0]])
 
 
-def test_a_tiny_quartile_range_is_no_scale():
-    """Mostly zeros, and the upper quartile just above them: divided by it, all other values would be huge."""
+def test_tiny_quartile_range_is_not_used_as_scale():
+    """Mostly zeros, with the upper quartile just above them: divided by it, all other values would be huge."""
     mostly_zero = np.concatenate([np.zeros(74), [1e-6] * 3, np.linspace(1, 2, 23)])
     wide = np.linspace(0, 1, 100) ** 3
     graphs = Graphs.from_arrays([0, 100], np.empty((0, 2), int), attributes=np.stack([mostly_zero, wide], axis=1))
@@ -241,7 +241,7 @@ def test_a_tiny_quartile_range_is_no_scale():
     assert np.abs(scaler.transform(graphs).attributes).max() < 4
 
 
-def test_scaling_refuses_another_dimension():
+def test_scaling_rejects_another_dimension():
     fitted = ScaleAttributes().fit(MIXED)
     with pytest.raises(InvalidGraphError, match="have 1 attribute, but ScaleAttributes was fitted on nodes with 2"):
         fitted.transform(COLLECTIONS["one_attribute"].pack())
@@ -252,7 +252,7 @@ def test_scaling_refuses_another_dimension():
 
 @given(collection=plain(dimension=3), seed=st.integers(0, 99), shift=st.floats(-1e3, 1e3))
 @SEARCH
-def test_turning_mirroring_and_moving_a_graph_keeps_its_centroid_distances(collection, seed, shift):
+def test_centroid_distances_are_invariant_under_isometries(collection, seed, shift):
     graphs = collection.pack()
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
     moved = replace(graphs, attributes=vectors(graphs).reshape(-1, 3) @ turn + shift * graphs.graph_ids[:, None])
@@ -262,7 +262,7 @@ def test_turning_mirroring_and_moving_a_graph_keeps_its_centroid_distances(colle
 
 @given(collection=plain(dimension=3))
 @SEARCH
-def test_centroid_distances_are_those_of_a_loop(collection):
+def test_centroid_distances_match_a_loop(collection):
     graphs = collection.pack()
     expected = [
         np.linalg.norm(np.array(vector) - np.mean(graph, axis=0)) for graph in collection.attributes for vector in graph
@@ -271,7 +271,7 @@ def test_centroid_distances_are_those_of_a_loop(collection):
     np.testing.assert_allclose(distances.reshape(-1), expected, atol=1e-12)
 
 
-def test_a_lonely_node_is_its_own_centroid():
+def test_isolated_node_is_its_own_centroid():
     assert not CentroidDistance().fit_transform(collect(NOTHING, ONE, NOTHING, ONE).pack()).attributes.any()
 
 
@@ -285,7 +285,7 @@ def test_large_coordinates_do_not_overflow():
 
 @given(collection=plain(dimension=2), weight=st.sampled_from([0.0, 0.5, 2.0]))
 @SEARCH
-def test_neighbor_means_are_those_of_a_loop(collection, weight):
+def test_neighbor_means_match_a_loop(collection, weight):
     graphs = collection.pack()
     given_vectors = vectors(graphs)
     expected = []
@@ -299,7 +299,7 @@ def test_neighbor_means_are_those_of_a_loop(collection, weight):
 @given(collection=plain(dimension=2, min_graphs=1), shift=st.sampled_from([-3.0, 0.5, 100.0]))
 @SEARCH
 def test_distances_with_neighbor_means_do_not_depend_on_the_origin(collection, shift):
-    """That is why a node without neighbors gets its own vector, and not zeros."""
+    """This is why a node without neighbors gets its own vector, and not zeros."""
     graphs = collection.pack()
     assume(graphs.n_nodes)
     moved = replace(graphs, attributes=graphs.attributes + shift)
@@ -319,7 +319,7 @@ def test_without_attributes_every_node_kernel_value_is_1():
     np.testing.assert_allclose(bare, ODDST(2, normalize=False).fit_transform(MIXED), rtol=1e-14)
 
 
-def test_the_names_of_study_files():
+def test_names_in_study_files():
     assert list(transforms.TRANSFORMATIONS) == [*TRANSFORMATIONS, "edges"]
     assert list(TRANSFORMATIONS) == ["standard", "robust", "whiten", "centroid", "neighbors", "none"]
     widths = {name: make().fit_transform(collect(*ALL).pack()).n_attributes for name, make in TRANSFORMATIONS.items()}
@@ -330,7 +330,7 @@ def test_the_names_of_study_files():
 # -------------------------------------------------------------------- whitening
 
 
-def test_whitened_vectors_have_unit_covariance_and_the_distances_of_pca():
+def test_whitened_attributes_have_unit_covariance_and_the_distances_of_pca():
     from sklearn.decomposition import PCA
     from sklearn.metrics import euclidean_distances
 
@@ -353,7 +353,7 @@ def test_whitened_vectors_have_unit_covariance_and_the_distances_of_pca():
     [
         (lambda x: [x, np.ones_like(x)], 1),  # a constant column
         (lambda x: [x, 2 * x + 1], 1),  # a linearly dependent one
-        (lambda x: [np.full_like(x, 0.1), np.zeros_like(x)], 0),  # nothing but constants
+        (lambda x: [np.full_like(x, 0.1), np.zeros_like(x)], 0),  # only constant columns
         (lambda x: [x, x**2, 1e-12 * x**3], 3),
         (lambda x: [1e300 * x, 1e-300 * x**2], 2),
     ],

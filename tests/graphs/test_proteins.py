@@ -62,7 +62,7 @@ def test_residues_are_nodes_and_contacts_are_edges(contact):
     assert graphs.targets.tolist() == [1]
 
 
-def test_files_give_what_structures_give(tmp_path):
+def test_files_and_structures_give_the_same_graphs(tmp_path):
     made = structure()
     made.write_pdb(str(tmp_path / "helix.pdb"))
     made.make_mmcif_document().write_file(str(tmp_path / "helix.cif"))
@@ -71,11 +71,11 @@ def test_files_give_what_structures_give(tmp_path):
     for graph in graphs:
         assert graph.labels.tolist() == graphs[0].labels.tolist()
         assert graph.edges().tolist() == graphs[0].edges().tolist()
-        np.testing.assert_allclose(graph.attributes, HELIX, atol=1e-3)  # what files have room for
+        np.testing.assert_allclose(graph.attributes, HELIX, atol=1e-3)  # what the file formats can hold
     np.testing.assert_allclose(ODDCL(depth=1, gamma=0.01).fit_transform(graphs), 1.0, atol=1e-3)
 
 
-def test_invariant_attributes_do_not_change_when_a_structure_is_turned():
+def test_invariant_attributes_are_invariant_under_rotation():
     turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))
     first, second = (Graphs.from_pdb(structure(p), attributes="invariant") for p in (HELIX, HELIX @ turn + 7.0))
     np.testing.assert_allclose(first.attributes, second.attributes, atol=1e-9)
@@ -86,7 +86,7 @@ def test_invariant_attributes_do_not_change_when_a_structure_is_turned():
     assert Graphs.from_pdb(structure(), attributes=None).attributes is None
 
 
-def test_chains_are_chosen_and_the_first_model_is_used():
+def test_chains_can_be_selected_and_the_first_model_is_used():
     made = structure(chains=("A", "B"), models=2)
     assert Graphs.from_pdb(made).n_nodes == 16
     assert Graphs.from_pdb(made, chains=["B"]).n_nodes == 8
@@ -95,7 +95,7 @@ def test_chains_are_chosen_and_the_first_model_is_used():
         Graphs.from_pdb(made, chains=["A", "C"])
 
 
-def test_water_and_ligands_are_no_nodes():
+def test_water_and_ligands_are_not_nodes():
     water = residue("HOH", 90, atom("O", (0, 0, 0), "O"))
     calcium = residue("CA", 91, atom("CA", (1, 1, 1), "Ca"))
     assert Graphs.from_pdb(structure(extra=[water, calcium])).n_nodes == 8
@@ -109,15 +109,15 @@ def test_missing_atoms_are_reported():
         Graphs.from_pdb(structure(extra=[bare]))
     with pytest.warns(
         UserWarning, match=r"without a CA atom are skipped: Structure 0 .*: 1, the first is SER 20 of chain A"
-    ) as told:
+    ) as caught:
         assert Graphs.from_pdb([structure(extra=[bare])], missing="skip").n_nodes == 8
-    assert len(told) == 1
+    assert len(caught) == 1
     only = structure(places=[], names=[], extra=[bare])
     with pytest.raises(InvalidGraphError, match="no amino acid with a CA atom"):
         Graphs.from_pdb(only, missing="skip")
 
 
-def test_of_alternate_locations_the_most_occupied_counts():
+def test_most_occupied_alternate_location_is_used():
     double = residue(
         "SER", 20, atom("CA", (1, 2, 3), occupancy=0.3, altloc="A"), atom("CA", (4, 5, 6), occupancy=0.7, altloc="B")
     )
@@ -138,12 +138,12 @@ def test_of_alternate_locations_the_most_occupied_counts():
         ({"contact": float("nan")}, "contact of ProteinGraphs must be a number greater than 0"),
     ],
 )
-def test_bad_choices_are_refused(options, message):
+def test_invalid_options_raise(options, message):
     with pytest.raises(ParameterError, match=message):
         Graphs.from_pdb(structure(), **options)
 
 
-def test_bad_files_get_a_clear_error(tmp_path):
+def test_invalid_files_raise(tmp_path):
     (tmp_path / "broken.cif").write_text("data_x\nloop_\n_atom_site.id\n'unfinished")
     for path in (tmp_path / "nowhere.pdb", tmp_path / "broken.cif"):
         with pytest.raises(DatasetError, match=f"{path.name}: the file cannot be read as PDB or mmCIF"):

@@ -1,6 +1,6 @@
-"""The same graphs give the same Gram matrix whichever reader they come from; the real libraries make the objects.
+"""Every reader gives the same graphs and the same Gram matrix, with objects made by the real libraries.
 
-The readers of PyTorch Geometric are skipped where torch is not installed, as in ``make test``; CONTRIBUTING.md says how to run them.
+The PyTorch Geometric readers are skipped if torch is not installed, as in ``make test``; see CONTRIBUTING.md.
 """
 
 from typing import Any
@@ -116,7 +116,7 @@ def pyg_data_set():
 
 
 def pyg_subset():
-    """A part of a list as ``torch.utils.data.random_split`` gives it, which has a length and numbers but no iterator."""
+    """Return a part of a list like ``torch.utils.data.random_split``, with a length and indices but no iterator."""
     Subset = pytest.importorskip("torch.utils.data").Subset
     data = [None, *data_objects(), None]
     return Graphs.from_pyg(Subset(data, [1, 2, 3]), "z", edge_label="edge_kind")
@@ -172,7 +172,7 @@ def arrow():
 
 
 def grakel_tuples():
-    """GraKeL has no room for labels and vectors at once, so that the vectors come in a second step."""
+    """Add the attributes in a second step, because GraKeL cannot hold labels and attributes at once."""
     made = []
     for edges, labels, kinds in zip(EDGES, LABELS, EDGE_LABELS, strict=True):
         pairs, both = both_ways(edges, kinds)
@@ -245,7 +245,7 @@ def dense(edges, n):
         lambda edges, n: sp.csr_matrix(dense(edges, n)),
     ],
 )
-def test_every_input_of_grakel_gives_the_same_gram_matrix(edges_of):
+def test_every_grakel_input_gives_the_same_gram_matrix(edges_of):
     items = [
         (edges_of(edges, n), labels, kinds)
         for edges, n, (_, labels, kinds) in zip(EDGES, N_NODES, grakel_tuples(), strict=True)
@@ -255,7 +255,7 @@ def test_every_input_of_grakel_gives_the_same_gram_matrix(edges_of):
     np.testing.assert_array_equal(gram(graphs), gram(GRAKEL))
 
 
-def test_grakel_takes_the_same_tuples_and_its_own_graphs_come_in():
+def test_grakel_accepts_the_same_tuples_and_its_graphs_can_be_read():
     grakel = pytest.importorskip("grakel")
     items = [
         (nested(edges, n), dict(enumerate(labels))) for edges, n, labels in zip(EDGES, N_NODES, LABELS, strict=True)
@@ -267,7 +267,7 @@ def test_grakel_takes_the_same_tuples_and_its_own_graphs_come_in():
     assert made == Graphs.from_grakel(items) == plain
 
 
-def test_vectors_of_grakel_come_in_as_attributes():
+def test_grakel_attributes_are_read():
     items = [
         (dense(edges, n), dict(enumerate(vectors))) for edges, n, vectors in zip(EDGES, N_NODES, VECTORS, strict=True)
     ]
@@ -275,14 +275,14 @@ def test_vectors_of_grakel_come_in_as_attributes():
     assert Graphs.from_grakel(items, node_data="attributes") == expected
 
 
-def test_a_single_graph_needs_no_list():
+def test_single_graph_needs_no_list():
     nx, ig = pytest.importorskip("networkx"), pytest.importorskip("igraph")
     path = Graphs.from_edges([[(0, 1), (1, 2)]])
     assert Graphs.from_networkx(nx.path_graph(3)) == path
     assert Graphs.from_igraph(ig.Graph(edges=[(0, 1), (1, 2)])) == path
 
 
-def test_text_where_numbers_belong_is_reported_with_its_column():
+def test_text_in_numeric_columns_raises_and_names_the_column():
     nodes = {"graph": ["a", "a"], "node": [0, 1], "kind": ["C", "O"]}
     edges = {"graph": ["a"], "source": [0], "target": [1]}
     with pytest.raises(InvalidGraphError, match=r"^attributes: nodes: row 0 has 'C' for 'kind'; expected a number"):
@@ -294,29 +294,29 @@ def test_text_where_numbers_belong_is_reported_with_its_column():
 
 
 @pytest.mark.parametrize("reader", [networkx, igraph, pyg, dictionaries])
-def test_a_name_that_does_not_exist_is_an_error_with_those_that_do(reader, monkeypatch):
-    """Whatever the source, each argument that takes a name refuses one that is not there."""
+def test_unknown_names_raise_and_list_the_known_ones(reader, monkeypatch):
+    """For every source, each argument that takes a name rejects one that does not exist."""
     method = {"networkx": "networkx", "igraph": "igraph", "pyg": "pyg", "dictionaries": "tables"}[reader.__name__]
     real = getattr(Graphs, f"from_{method}")
     for argument in ("label", "attributes", "edge_label", "edge_attributes", "targets"):
 
-        def misspelt(*args, argument=argument, **options):
+        def misspelled(*args, argument=argument, **options):
             args = args[: 2 if method == "tables" else 1]
             return real(*args, **{**options, argument: "knid"})
 
-        monkeypatch.setattr(Graphs, f"from_{method}", misspelt)
+        monkeypatch.setattr(Graphs, f"from_{method}", misspelled)
         with pytest.raises(InvalidGraphError, match=rf"^{argument}: .*'knid'; (they have|it has) .*"):
             reader()
 
 
 @pytest.mark.parametrize("reader", [networkx, igraph, pyg, dictionaries])
-def test_data_that_nobody_chose_are_named_in_one_warning(reader, monkeypatch):
+def test_unused_data_is_listed_in_one_warning(reader, monkeypatch):
     method = {"networkx": "networkx", "igraph": "igraph", "pyg": "pyg", "dictionaries": "tables"}[reader.__name__]
     real = getattr(Graphs, f"from_{method}")
     args = 2 if method == "tables" else 1
     monkeypatch.setattr(Graphs, f"from_{method}", lambda *given, **options: real(*given[:args]))
     with pytest.warns(
         UserWarning, match=r"data of the nodes are not used: '.*data of the edges are not used: '"
-    ) as told:
+    ) as caught:
         reader()
-    assert len(told) == 1
+    assert len(caught) == 1

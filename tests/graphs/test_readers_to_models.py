@@ -1,8 +1,8 @@
-"""From what a user has to what a user wants, in as few lines of the user's own as promised; imports do not count.
+"""From user data to results in a limited number of lines; imports do not count.
 
-The journey of PyTorch Geometric is skipped where torch is not installed, as in ``make test``; CONTRIBUTING.md says how to run it.
-The journey of the command (``treegram fit molecules.csv``, then ``predict``) is in ``test_molecule_files.py``, and in ``docs/molecules.md``, whose
-commands ``test_docs.py`` runs.
+The PyTorch Geometric test is skipped if torch is not installed, as in ``make test``; see CONTRIBUTING.md.
+The command-line variant (``treegram fit molecules.csv``, then ``predict``) is in ``test_molecule_files.py`` and in
+``docs/molecules.md``, whose commands ``test_docs.py`` runs.
 """
 
 import textwrap
@@ -15,7 +15,7 @@ from treegram import make_motifs, make_synthetic
 
 
 def run(journey, most, **names):
-    """Run a program of at most so many lines."""
+    """Run a program of at most ``most`` lines."""
     program = textwrap.dedent(journey).strip()
     lines = [line for line in program.splitlines() if line and not line.startswith(("import ", "from "))]
     assert len(lines) <= most
@@ -41,7 +41,7 @@ def test_smiles_to_cross_validated_accuracy_in_5_lines():
     assert names["scores"].mean() > 0.9
 
 
-def test_a_data_set_of_pyg_to_a_gram_matrix_in_3_lines():
+def test_pyg_data_set_to_a_gram_matrix_in_3_lines():
     torch = pytest.importorskip("torch")
     data = pytest.importorskip("torch_geometric.data")
     InMemoryDataset: Any = data.InMemoryDataset
@@ -111,7 +111,7 @@ def test_tables_to_a_fitted_model_in_4_lines(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
-def test_networkx_to_the_picture_of_an_explanation_in_5_lines(tmp_path, monkeypatch):
+def test_networkx_to_an_explanation_figure_in_5_lines(tmp_path, monkeypatch):
     pytest.importorskip("networkx")
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""What cannot be computed is refused, with a message that says what was wrong, where, and what to do."""
+"""Invalid input raises an error that says what was wrong, where, and what to do."""
 
 from typing import Any
 
@@ -44,25 +44,25 @@ ODDCL_ONLY: dict[str, list[Any]] = {
         *((ODDCL, name, value) for name, values in ODDCL_ONLY.items() for value in values),
     ],
 )
-def test_a_bad_parameter_is_named(kernel, name, value):
-    bad = kernel(**{name: value})  # no error here: scikit-learn's contract
+def test_invalid_parameter_raises(kernel, name, value):
+    bad = kernel(**{name: value})  # no error in the constructor, as scikit-learn requires
     message = rf"{name} of {kernel.__name__} must be .*; got "
     for compute in (bad.fit, bad.fit_transform, lambda X: gram_array(bad, X, depth=[1], lam=[1.0])):
         with pytest.raises(ParameterError, match=message):
             compute(GRAPHS)
 
 
-def test_a_bad_parameter_is_found_before_the_graphs_are_looked_at(make):
+def test_parameters_are_checked_before_the_graphs(make):
     with pytest.raises(ParameterError, match="depth"):
         make(-1).fit("nonsense")
 
 
-def test_an_unknown_parameter_is_an_error(make):
+def test_unknown_parameter_raises(make):
     with pytest.raises(TypeError, match="height"):
         make(height=3)
 
 
-def test_0_workers_are_an_error(make):
+def test_zero_workers_raise(make):
     with pytest.raises(ValueError, match="n_jobs"):
         make(n_jobs=0).fit(GRAPHS)
 
@@ -82,7 +82,7 @@ def test_0_workers_are_an_error(make):
         ([1], [], r"lam must be a list of at least one value"),
     ],
 )
-def test_a_bad_grid_is_named(make, depths, lams, message):
+def test_invalid_grid_raises(make, depths, lams, message):
     with pytest.raises(ValueError, match=message):
         gram_array(make(), GRAPHS, depth=depths, lam=lams)
 
@@ -106,9 +106,11 @@ PATH = nx.path_graph(3)
         ([GRAPHS, PATH], r"a list that holds Graph\. Create a collection"),
         ([GRAPHS, None], r"a list that holds NoneType\. Create a collection"),
     ],
-    ids=lambda value: str(value).partition(" object at ")[0],  # no addresses: processes share the tests by name
+    ids=lambda value: str(value).partition(" object at ")[
+        0
+    ],  # no addresses: xdist workers must agree on the test names
 )
-def test_x_that_is_no_collection_of_graphs_is_named(make, X, message):
+def test_x_that_is_not_a_collection_of_graphs_raises(make, X, message):
     fitted = make(1).fit(GRAPHS)
     for compute in (
         make(1).fit,
@@ -120,13 +122,13 @@ def test_x_that_is_no_collection_of_graphs_is_named(make, X, message):
             compute(X)
 
 
-def test_graphs_that_do_not_go_together_are_an_error(make):
+def test_incompatible_graphs_raise(make):
     labeled, unlabeled = Graphs.from_edges([[(0, 1)]], labels=[["C", "N"]]), Graphs.from_edges([[(0, 1)]])
     with pytest.raises(InvalidGraphError, match="cannot be joined: part 0 has labels, part 1 has no labels"):
         make().fit([labeled, unlabeled])
 
 
-def test_networkx_graphs_are_taken_as_they_are(make):
+def test_networkx_graphs_are_accepted(make):
     drawn = nx.path_graph(3)
     nx.set_node_attributes(drawn, {0: "C", 1: "C", 2: "O"}, "label")
     nx.set_node_attributes(drawn, {0: [0.0], 1: [1.0], 2: [2.0]}, "attributes")
@@ -135,7 +137,7 @@ def test_networkx_graphs_are_taken_as_they_are(make):
     np.testing.assert_array_equal(kernel.transform([drawn]), kernel.transform(packed))
 
 
-# -------------------------------------------------------------------- transform after fit on something else
+# -------------------------------------------------------------------- transform after fit on other graphs
 
 BASE = Collection([[(0, 1)]], [2], [["C", "N"]], [[[0.0, 1.0], [1.0, 0.0]]], [[1]])
 
@@ -154,7 +156,7 @@ def changed(**fields):
     ],
     ids=["dimension", "no_attributes", "no_labels", "directed"],
 )
-def test_graphs_of_another_kind_are_an_error_both_ways(X, message):
+def test_fit_and_transform_on_incompatible_graphs_raise_both_ways(X, message):
     with pytest.raises(InvalidGraphError, match=message):
         ODDCL(1).fit(BASE.pack()).transform(X)
     with pytest.raises(InvalidGraphError, match="but ODDCL was fitted on"):
@@ -162,14 +164,14 @@ def test_graphs_of_another_kind_are_an_error_both_ways(X, message):
 
 
 @pytest.mark.parametrize("fields", [{"labels": None}, {"directed": True}], ids=str)
-def test_oddst_refuses_graphs_of_another_kind_too(fields):
+def test_oddst_rejects_incompatible_graphs(fields):
     kernel = ODDST(1).fit(BASE.pack())
     for compute in (kernel.transform, FeatureMap(ODDST(1)).fit(BASE.pack()).transform):
         with pytest.raises(InvalidGraphError, match="but ODDST was fitted on"):
             compute(changed(**fields))
 
 
-def test_edge_labels_that_are_used_must_be_there(make):
+def test_missing_edge_labels_raise_if_used(make):
     kernel = make(1, use_edge_labels=True)
     with pytest.raises(InvalidGraphError, match="use_edge_labels=True, but the graphs have no edge labels"):
         kernel.fit(changed(edge_labels=None))
@@ -177,7 +179,7 @@ def test_edge_labels_that_are_used_must_be_there(make):
         kernel.fit(BASE.pack()).transform(changed(edge_labels=None))
 
 
-def test_a_failed_transform_leaves_the_kernel_as_it_was():
+def test_failed_transform_does_not_change_the_kernel():
     kernel = ODDCL(1).fit(BASE.pack())
     expected = kernel.transform(BASE.pack())
     with pytest.raises(InvalidGraphError):
@@ -185,10 +187,10 @@ def test_a_failed_transform_leaves_the_kernel_as_it_was():
     np.testing.assert_array_equal(kernel.transform(BASE.pack()), expected)
 
 
-# -------------------------------------------------------------------- the user's own node kernel
+# -------------------------------------------------------------------- user-defined node kernels
 
 
-def test_a_node_kernel_of_wrong_shape_is_an_error():
+def test_node_kernel_with_wrong_output_shape_raises():
     kernel = ODDCL(1, node_kernel=lambda X, Y: np.ones(len(X)))
     with pytest.raises(
         ValueError, match=r"node_kernel must return an array of shape \(\d+, \d+\) for blocks of .*; got"
@@ -196,22 +198,22 @@ def test_a_node_kernel_of_wrong_shape_is_an_error():
         kernel.fit_transform(GRAPHS)
 
 
-def test_a_node_kernel_of_single_vectors_is_an_error():
-    """The most likely slip: a function of two vectors where one of two blocks is wanted."""
+def test_node_kernel_of_single_vectors_raises():
+    """The most likely mistake: a function of two vectors instead of two blocks."""
     kernel = ODDCL(1, node_kernel=lambda x, y: float(np.exp(-((x - y[: len(x)]) ** 2).sum())))
     with pytest.raises(ValueError, match=r"node_kernel must return an array of shape .*got \(\)"):
         kernel.fit(BASE.pack())
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_node_kernel_that_is_not_finite_is_an_error(value):
+def test_node_kernel_with_non_finite_values_raises(value):
     kernel = ODDCL(1, node_kernel=lambda X, Y: np.full((len(X), len(Y)), value))
     for compute in (kernel.fit, kernel.fit_transform):
         with pytest.raises(ValueError, match=r"node_kernel returned values that are not finite"):
             compute(GRAPHS)
 
 
-def test_an_error_in_the_node_kernel_comes_through():
+def test_error_in_the_node_kernel_is_not_hidden():
     def broken(X, Y):
         raise ZeroDivisionError("by the user")
 
@@ -220,12 +222,12 @@ def test_an_error_in_the_node_kernel_comes_through():
             ODDCL(1, node_kernel=broken, n_jobs=n_jobs).fit_transform(GRAPHS)
 
 
-# -------------------------------------------------------------------- labels that are equal to Python
+# -------------------------------------------------------------------- labels that Python considers equal
 
 
 @pytest.mark.parametrize("same", [(1, 1.0), (0, -0.0), (1, True)], ids=str)
-def test_equal_labels_match_wherever_they_come_from(make, same):
-    """1 == 1.0 == True: one label within a collection, so also one label between fit and transform."""
+def test_equal_labels_match_whatever_their_type(make, same):
+    """1 == 1.0 == True: one label within a collection, and between fit and transform."""
     old, new = (Graphs.from_edges([[]], labels=[[label]]) for label in same)
     together = make(0).fit_transform(Graphs.from_edges([[], []], labels=[[label] for label in same]))
     assert make(0).fit(old).transform(new)[0, 0] == pytest.approx(together[0, 1])

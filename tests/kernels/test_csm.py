@@ -1,4 +1,4 @@
-"""CSM: the worked examples, the literal oracle, GraKeL, and what the oracle does not say."""
+"""Tests of CSM: worked examples, the naive oracle, GraKeL, and properties."""
 
 import math
 from itertools import combinations
@@ -25,7 +25,7 @@ def scale_of(rows, columns):
 
 
 def assert_same_gram(actual, expected, rows=None, columns=None):
-    """Entries agree relative to sqrt(K(G, G) K(G', G')), which is what a matching left out may change."""
+    """Compare entries relative to sqrt(K(G, G) K(G', G')), the scale of a skipped matching."""
     expected = np.array(expected, dtype=float).reshape(actual.shape)
     rows, columns = (expected.diagonal() if d is None else np.array(d, dtype=float) for d in (rows, columns))
     assert np.isfinite(actual).all()
@@ -37,7 +37,7 @@ def default_gamma(collection):
     return 1.0 / len(vectors[0]) if vectors else 1.0
 
 
-# -------------------------------------------------------------------- the worked examples of BASELINES section 10
+# -------------------------------------------------------------------- worked examples: BASELINES section 10
 
 P2 = ([(0, 1)], [[0.0], [1.0]])
 P3 = ([(0, 1), (1, 2)], [[0.0], [1.0], [0.0]])
@@ -95,7 +95,7 @@ def name(options):
 
 @pytest.mark.parametrize("options", SETTINGS, ids=name)
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_the_zoo_equals_the_oracle(collection, options):
+def test_zoo_matches_the_oracle(collection, options):
     expected = naive_matching.csm(collection, collection, naive.rbf(default_gamma(collection)), **options)
     assert_same_gram(CSM(**options, normalize=False).fit_transform(collection.pack()), expected)
 
@@ -105,14 +105,14 @@ WITH_EDGE_LABELS = {key: c for key, c in COLLECTIONS.items() if c.edge_labels is
 
 @pytest.mark.parametrize("collection", WITH_EDGE_LABELS.values(), ids=WITH_EDGE_LABELS)
 @pytest.mark.parametrize("max_size", [2, 3])
-def test_edge_labels_equal_the_oracle(collection, max_size):
+def test_edge_labels_match_the_oracle(collection, max_size):
     options = {"max_size": max_size, "use_edge_labels": True}
     expected = naive_matching.csm(collection, collection, naive.rbf(default_gamma(collection)), **options)
     assert_same_gram(CSM(**options, normalize=False).fit_transform(collection.pack()), expected)
 
 
 def finite_distances(collection):
-    """Whether |x - y|^2 stays finite: 0 * inf is not a number, though exp(-0 |x - y|^2) is 1."""
+    """Return whether |x - y|^2 is finite: 0 * inf is NaN, though exp(-0 |x - y|^2) is 1."""
     largest = max((abs(x) for g in collection.attributes or [] for v in g for x in v), default=0.0)
     return largest < 1e150
 
@@ -129,7 +129,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @SEARCH
 @given(collections(), OPTIONS, st.sampled_from([0.0, 1e-3, 0.5, None, 20.0]))
-def test_any_collection_equals_the_oracle(collection, options, gamma):
+def test_any_collection_matches_the_oracle(collection, options, gamma):
     options["use_edge_labels"] = collection.edge_labels is not None
     literal = naive.rbf(default_gamma(collection) if gamma is None else gamma)
     if gamma == 0.0 and not finite_distances(collection):
@@ -146,8 +146,8 @@ def test_any_collection_equals_the_oracle(collection, options, gamma):
 
 @SEARCH
 @given(collections(directed=False, edge_labels=False, min_graphs=2), st.booleans())
-def test_closed_forms_equal_enumeration(collection, use_labels):
-    """Two ways to the same sums: max_size=3 by closed forms, and as a part of max_size=4 by enumeration."""
+def test_closed_forms_match_enumeration(collection, use_labels):
+    """The sums for max_size=3 use closed forms, and those for max_size=4 include them by enumeration."""
     graphs = collection.pack()
     closed = CSM(3, use_labels=use_labels, normalize=False).fit_transform(graphs)
     enumerated = CSM(4, weights=[1, 1, 1, 0], use_labels=use_labels, normalize=False).fit_transform(graphs)
@@ -173,12 +173,12 @@ NODE_KERNELS = {
     st.integers(1, 4),
     st.booleans(),
 )
-def test_node_kernels_equal_the_oracle(collection, node_kernel, max_size, use_labels):
+def test_node_kernels_match_the_oracle(collection, node_kernel, max_size, use_labels):
     given_kernel, literal = NODE_KERNELS[node_kernel]
     options = {"max_size": max_size, "use_labels": use_labels}
     kernel = CSM(**options, gamma=0.6, node_kernel=given_kernel, normalize=False)
     expected = naive_matching.csm(collection, collection, literal, **options)
-    # Values of either sign may cancel to 0: what counts is how large the terms are, closed forms' own terms included.
+    # Values of both signs may cancel to 0: the scale is that of the terms, including those of the closed forms.
     bound = naive_matching.csm(collection, collection, lambda x, y: 1 + abs(literal(x, y)), **options)
     actual = kernel.fit_transform(collection.pack())
     difference = np.abs(actual - np.reshape(expected, actual.shape))
@@ -190,7 +190,7 @@ def bound_diagonal(bound):
     return [row[i] for i, row in enumerate(bound)]
 
 
-def test_without_attributes_the_node_kernel_does_not_matter():
+def test_node_kernel_does_not_matter_without_attributes():
     collection = COLLECTIONS["no_attributes"]
     expected = naive_matching.csm(collection, collection, None, max_size=3, use_labels=True)
     for node_kernel in ("rbf", "linear", rational):
@@ -200,8 +200,8 @@ def test_without_attributes_the_node_kernel_does_not_matter():
 
 @SEARCH
 @given(in_two_parts(directed=False, min_graphs=1), st.booleans(), st.sampled_from([3, 4]))
-def test_transform_of_new_graphs_is_the_block_of_the_whole(parts, use_labels, max_size):
-    """Packed apart, so that each part has labels that the other has never seen."""
+def test_transform_of_new_graphs_equals_the_block_of_the_whole(parts, use_labels, max_size):
+    """The two parts are packed separately, so that each has labels that the other has not."""
     collection, in_first = parts
     options = {"max_size": max_size, "use_labels": use_labels, "use_edge_labels": collection.edge_labels is not None}
     old, new = np.flatnonzero(in_first), np.flatnonzero(~np.array(in_first))
@@ -214,7 +214,7 @@ def test_transform_of_new_graphs_is_the_block_of_the_whole(parts, use_labels, ma
 
 
 def assert_same_shares(kernel, collection, literal, options):
-    """For each fitted graph, an output of its own; relative to the kernels of the graphs with themselves."""
+    """Compare with one output per training graph, relative to the self-similarities."""
     fitted = kernel.fit(collection.pack())
     shares = fitted._node_contributions(fitted.graphs_, np.eye(len(collection)), spread=False)
     expected = naive_matching.csm_shares(collection, collection, literal, **options)
@@ -228,7 +228,7 @@ def assert_same_shares(kernel, collection, literal, options):
 
 @pytest.mark.parametrize("options", SETTINGS, ids=name)
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_shares_of_the_zoo_equal_the_oracle(collection, options):
+def test_shares_of_the_zoo_match_the_oracle(collection, options):
     literal = naive.rbf(default_gamma(collection))
     assert_same_shares(CSM(**options, normalize=False), collection, literal, options)
 
@@ -240,7 +240,7 @@ def test_shares_of_the_zoo_equal_the_oracle(collection, options):
     st.sampled_from([0.0, 1e-3, 0.5, None, 20.0]),
     st.lists(st.sampled_from([0.0, 0.5, 2.0]), min_size=5, max_size=5),
 )
-def test_shares_of_any_collection_equal_the_oracle(collection, options, gamma, weights):
+def test_shares_of_any_collection_match_the_oracle(collection, options, gamma, weights):
     options |= {"use_edge_labels": collection.edge_labels is not None, "weights": weights}
     literal = naive.rbf(default_gamma(collection) if gamma is None else gamma)
     if gamma == 0.0 and not finite_distances(collection):
@@ -248,8 +248,8 @@ def test_shares_of_any_collection_equal_the_oracle(collection, options, gamma, w
     assert_same_shares(CSM(**options, gamma=gamma, normalize=False), collection, literal, options)
 
 
-def test_shares_of_a_complete_graph_equal_the_oracle():
-    """Triangles on both sides, with nodes that are all alike, alike by label, or near each other."""
+def test_shares_of_a_complete_graph_match_the_oracle():
+    """Triangles in both graphs, with nodes that are all equal, equal by label, or close to each other."""
     rng = np.random.default_rng(0)
     vectors = [rng.normal(size=(5, 2)).tolist() for _ in range(3)]
     edges = [list(combinations(range(5), 2)), [*combinations(range(4), 2), (3, 4)], [(0, 1), (1, 2), (0, 2)]]
@@ -261,7 +261,7 @@ def test_shares_of_a_complete_graph_equal_the_oracle():
 
 
 @pytest.mark.parametrize("options", [{}, {"max_size": 4}, {"node_kernel": "laplacian"}], ids=name)
-def test_the_size_and_number_of_tasks_change_no_share(monkeypatch, options):
+def test_size_and_number_of_tasks_do_not_change_shares(monkeypatch, options):
     graphs = COLLECTIONS["edge_labels"].pack()
     weights = np.random.default_rng(0).normal(size=(len(graphs), 2))
     shares = CSM(**options).fit(graphs)._node_contributions(graphs, weights, spread=False)
@@ -278,12 +278,12 @@ def test_the_size_and_number_of_tasks_change_no_share(monkeypatch, options):
     np.testing.assert_allclose(small, shares, rtol=0, atol=1e-13)
 
 
-# -------------------------------------------------------------------- laws
+# -------------------------------------------------------------------- properties
 
 
 @pytest.mark.parametrize("options", [*SETTINGS, {"use_edge_labels": True}], ids=name)
 @pytest.mark.parametrize("collection", ["edge_labels", "directed_edge_labels"])
-def test_gram_is_positive_semidefinite_and_blind_to_numbering(collection, options):
+def test_gram_is_positive_semidefinite_and_invariant_to_node_order(collection, options):
     collection = COLLECTIONS[collection]
     K = CSM(**options).fit_transform(collection.pack())
     assert np.linalg.eigvalsh(K)[0] > -1e-12
@@ -293,7 +293,7 @@ def test_gram_is_positive_semidefinite_and_blind_to_numbering(collection, option
 
 
 @pytest.mark.parametrize("options", [{}, {"max_size": 4}, {"node_kernel": "laplacian"}], ids=name)
-def test_the_size_and_number_of_tasks_change_nothing(monkeypatch, options):
+def test_size_and_number_of_tasks_do_not_change_the_result(monkeypatch, options):
     graphs = COLLECTIONS["edge_labels"].pack()
     K = CSM(**options).fit_transform(graphs)
     monkeypatch.setattr(matching, "TILE_COLUMNS", 7)
@@ -304,7 +304,7 @@ def test_the_size_and_number_of_tasks_change_nothing(monkeypatch, options):
     np.testing.assert_allclose(small[0], K, rtol=0, atol=1e-14)
 
 
-def test_a_grid_equals_single_computations():
+def test_grid_equals_single_computations():
     graphs = COLLECTIONS["no_labels"].pack()
     for options in ({}, {"normalize": False, "weights": [1.0, 0.5, 0.25, 0.125]}):
         grid = gram_array(CSM(**options), graphs, max_size=[3, 1, 4])
@@ -312,7 +312,7 @@ def test_a_grid_equals_single_computations():
             np.testing.assert_allclose(K, CSM(max_size, **options).fit_transform(graphs), rtol=1e-12, atol=1e-12)
 
 
-def test_the_threshold_loses_no_more_than_it_says():
+def test_threshold_error_is_within_its_bound():
     graphs = COLLECTIONS["path"].pack() + COLLECTIONS["cycle"].pack()
     exact, cut = (CSM(threshold=t, normalize=False).fit_transform(graphs) for t in (0.0, 1e-3))
     assert (cut <= exact).all()
@@ -320,8 +320,8 @@ def test_the_threshold_loses_no_more_than_it_says():
     assert (exact - cut <= 1e-3 * n_matchings).all()
 
 
-def test_matchings_that_are_left_out_cannot_be_seen():
-    """The bound of ``pairsum.matching``: a long row of nodes just beyond the reach, against the exact sum."""
+def test_skipped_matchings_are_below_rounding():
+    """The bound of ``pairsum.matching``: a long row of nodes just beyond the cutoff, against the exact sum."""
     n = 300
     edges = [[(i, i + 1) for i in range(n - 1)]] * 2
     far = math.sqrt(53 * math.log(2) + 8)
@@ -342,7 +342,7 @@ def test_direction_matters():
     np.testing.assert_array_equal(K, [[3, 2, 2], [2, 3, 2], [2, 2, 3]])
 
 
-def test_edges_both_ways_are_as_good_as_undirected():
+def test_edges_in_both_directions_equal_undirected_edges():
     collection = COLLECTIONS["no_labels"]
     twice = Collection(
         [[*graph, *((b, a) for a, b in graph)] for graph in collection.edges],
@@ -354,10 +354,10 @@ def test_edges_both_ways_are_as_good_as_undirected():
     np.testing.assert_array_equal(CSM().fit_transform(twice.pack()), CSM().fit_transform(collection.pack()))
 
 
-# -------------------------------------------------------------------- wrong input
+# -------------------------------------------------------------------- invalid input
 
 
-def test_wrong_weights_are_refused():
+def test_invalid_weights_raise():
     graphs = COLLECTIONS["path"].pack()
     for weights in ([1.0, 2.0], [[1.0, 2.0, 3.0]], [1.0, -1.0, 1.0], [1.0, math.inf, 1.0]):
         with pytest.raises(ValueError, match="weights must be"):
@@ -367,12 +367,12 @@ def test_wrong_weights_are_refused():
             gram_array(CSM(), graphs, max_size=max_sizes)
 
 
-def test_missing_edge_labels_are_an_error():
+def test_missing_edge_labels_raise():
     with pytest.raises(InvalidGraphError, match="no edge labels"):
         CSM(use_edge_labels=True).fit(COLLECTIONS["no_labels"].pack())
 
 
-def test_too_many_kinds_of_edges_for_a_size_are_an_error():
+def test_too_many_edge_labels_for_a_size_raise():
     edges = [[(i, i + 1) for i in range(40)]]
     graphs = Graphs.from_edges(edges, edge_labels=[list(range(40))])
     assert CSM(1 + matching.MASK_BITS // 6, use_edge_labels=True).fit_transform(graphs)[0, 0] == 1
@@ -394,12 +394,12 @@ def grakel_graphs(graphs):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("max_size", [2, 3, 4])
-def test_grakel_computes_the_same_on_real_graphs(data_dir, max_size):
+def test_grakel_gives_the_same_values_on_real_graphs(data_dir, max_size):
     grakel = pytest.importorskip("grakel")
     from treegram import load_tu
 
     graphs, _ = load_tu("ENZYMES", data_dir=data_dir)
-    # Made from edges, a graph of GraKeL has no isolated nodes.
+    # Built from edges, a GraKeL graph has no isolated nodes.
     graphs = graphs[[graph.n_nodes <= 9 and graph.degrees.all() for graph in graphs]][:6]
     assert len(graphs) == 6
 
@@ -415,8 +415,8 @@ def test_grakel_computes_the_same_on_real_graphs(data_dir, max_size):
 
 @SEARCH
 @given(collections(min_graphs=2), st.integers(1, 3), st.booleans())
-def test_counts_of_parts_equal_the_oracle(collection, max_size, use_labels):
-    """gamma=0 makes the node kernel 1: directed or not, with kinds of edges or without."""
+def test_subgraph_counts_match_the_oracle(collection, max_size, use_labels):
+    """gamma=0 makes the node kernel 1: directed or not, with and without edge labels."""
     options = {"max_size": max_size, "use_labels": use_labels, "use_edge_labels": collection.edge_labels is not None}
     expected = naive_matching.csm(collection, collection, lambda x, y: 1, **options)
     kernel = CSM(**options, gamma=0.0, normalize=False)
@@ -428,7 +428,7 @@ def test_counts_of_parts_equal_the_oracle(collection, max_size, use_labels):
 
 @pytest.mark.slow
 def test_complete_graphs_without_attributes_are_counted():
-    """One kind of part per size: s nodes of either graph, in any order. By matchings this takes minutes."""
+    """One type of subgraph per size: s nodes of either graph, in any order. Enumeration would take minutes."""
     sizes = [60, 45, 30]
     graphs = Graphs.from_edges([list(combinations(range(n), 2)) for n in sizes])
     expected = [
@@ -437,12 +437,12 @@ def test_complete_graphs_without_attributes_are_counted():
     np.testing.assert_array_equal(CSM(normalize=False).fit_transform(graphs), expected)
 
 
-def test_a_threshold_that_nothing_passes_leaves_nothing():
+def test_threshold_above_all_values_gives_zeros():
     graphs = COLLECTIONS["no_attributes"].pack()
     assert not CSM(threshold=1.0, normalize=False).fit_transform(graphs).any()
 
 
-def test_a_threshold_beyond_any_machine_number_matches_nothing():
+def test_threshold_beyond_the_largest_double_gives_zeros():
     graphs = LAWS_HOLD_ON["mixed"].pack()
     assert not CSM(threshold=10**30, normalize=False).fit_transform(graphs).any()
 

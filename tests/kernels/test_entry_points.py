@@ -1,4 +1,4 @@
-"""A kernel of another package: by name in models, the command, studies and model files."""
+"""Tests of a kernel from another package: by name in models, commands, studies and model files."""
 
 import importlib
 import sys
@@ -50,7 +50,7 @@ class Counter(ExplicitKernel):
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """An installed package whose kernel nobody has imported."""
+    """Install a package whose kernel is not imported."""
     (tmp_path / "degree_kernels.py").write_text(MODULE)
     folder = tmp_path / "degree_kernels-1.0.dist-info"
     folder.mkdir()
@@ -66,7 +66,7 @@ def package(tmp_path, monkeypatch):
     sys.modules.pop("degree_kernels", None)
 
 
-def test_models_studies_and_files_know_it_by_name(package):
+def test_models_studies_and_files_find_the_kernel_by_name(package):
     graphs, y = load_digits_graphs()
     graphs, y = graphs[:60], y[:60] > 4
     assert "degrees" not in list(KERNELS)  # nothing is loaded before its name is used
@@ -82,14 +82,14 @@ def test_models_studies_and_files_know_it_by_name(package):
     np.testing.assert_array_equal(load_model("model.tgm").predict(graphs), expected)
 
 
-def test_the_command_knows_its_options(package, run):
+def test_command_lists_its_options(package, run):
     code, out, err = run("gram digits --kernel degrees --most 1,2 -o K.npz")
     assert (code, err) == (0, "")
     assert out.startswith("K.npz: 2 x 1797 x 1797 Gram matrix of digits, degrees, ")
     assert "Degrees of this size and above count as one." in " ".join(run("gram --kernel degrees --help")[1].split())
 
 
-def test_without_the_package_the_file_is_refused(package, monkeypatch):
+def test_model_file_raises_without_the_package(package, monkeypatch):
     graphs, _ = load_digits_graphs()
     save_model(KERNELS["degrees"]().fit(graphs[:5]), "kernel.tgm")
     del KERNELS["degrees"]
@@ -100,12 +100,12 @@ def test_without_the_package_the_file_is_refused(package, monkeypatch):
         load_model("kernel.tgm")
 
 
-def test_an_entry_point_must_be_a_kernel_of_that_name(package):
+def test_entry_point_must_be_a_kernel_of_that_name(package):
     with pytest.raises(ParameterError, match="must be a subclass of GraphKernel whose name is 'wrong'"):
         GraphSVC("wrong").fit(*load_digits_graphs())
 
 
-def test_a_kernel_must_be_registered_to_be_saved(package, monkeypatch):
+def test_kernel_must_be_registered_to_be_saved(package, monkeypatch):
     monkeypatch.setattr("treegram.kernels.base.entry_points", lambda **_: [])
     kind = KERNELS.pop("degrees", None) or importlib.import_module("degree_kernels").Counter
     with pytest.raises(ModelFileError, match=r"Register it first with treegram\.kernels\.register_kernel"):

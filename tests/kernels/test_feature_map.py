@@ -1,4 +1,4 @@
-"""Explicit features as a step of a pipeline."""
+"""Tests of FeatureMap, explicit features as a pipeline step."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ KERNELS = [
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_inner_products_of_rows_are_the_kernel(kernel, normalize):
+def test_inner_products_of_rows_equal_the_kernel(kernel, normalize):
     kernel = clone(kernel).set_params(normalize=normalize)
     features = FeatureMap(kernel).fit(MIXED)
     Z = features.transform(MIXED)
@@ -39,18 +39,18 @@ def test_inner_products_of_rows_are_the_kernel(kernel, normalize):
     np.testing.assert_array_equal(FeatureMap(kernel, sparse_output=False).fit_transform(MIXED), Z.toarray())
 
 
-def test_trees_and_colors_can_be_read():
+def test_feature_names_of_trees_and_colors_are_readable():
     assert "C(N,O)" in FeatureMap(WL(1)).fit(MIXED).get_feature_names_out()
     trees = FeatureMap(ODDST(2)).fit(MIXED).get_feature_names_out()
     assert len(set(trees)) == len(trees)
     assert any(name.count("(") == 2 for name in trees)
 
 
-def test_without_a_kernel_it_is_wl():
+def test_default_kernel_is_wl():
     assert isinstance(FeatureMap().fit(MIXED).kernel_, WL)
 
 
-def test_a_linear_model_learns_from_the_rows():
+def test_linear_model_learns_from_the_rows():
     graphs, y = load_digits_graphs(n_levels=3)
     keep = np.isin(y, (0, 1))
     graphs, y = graphs[keep][:120], y[keep][:120]
@@ -60,13 +60,13 @@ def test_a_linear_model_learns_from_the_rows():
     assert len(search.best_estimator_[:-1].get_feature_names_out()) == search.best_estimator_[-1].coef_.shape[1]
 
 
-def test_dense_rows_can_be_tables():
+def test_dense_rows_can_be_dataframes():
     pytest.importorskip("pandas")
     table = FeatureMap(WL(1), sparse_output=False).set_output(transform="pandas").fit_transform(MIXED)
     assert list(table.columns) == feature_names(FeatureMap(WL(1)).fit(MIXED).kernel_)
 
 
-def test_what_has_no_explicit_features_is_refused():
+def test_kernels_without_explicit_features_raise():
     with pytest.raises(
         ParameterError, match=r"explicit features, such as WL or ODDST; got ODDCL\(\)\. For ODDCL there is"
     ):

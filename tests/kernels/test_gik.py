@@ -1,4 +1,4 @@
-"""GIK: the worked examples, the literal oracle for every combination, and the kernels that it reduces to."""
+"""Tests of GIK: worked examples, the naive oracle for every combination, and kernels that it reduces to."""
 
 import itertools
 
@@ -43,7 +43,7 @@ VALUES = [
 
 @pytest.mark.parametrize(("parameters", "values"), VALUES, ids=lambda x: str(x) if isinstance(x, dict) else "")
 def test_worked_examples(parameters, values):
-    # Equal labels have equal vectors here, so that the vectors change nothing.
+    # Equal labels have equal vectors here, so the vectors change nothing.
     K = GIK(**{"radius": 1, **parameters}, gamma=1.0, normalize=False).fit_transform(EXAMPLES)
     assert [K[pair] for pair in PAIRS] == pytest.approx(values, rel=1e-7)
 
@@ -83,7 +83,7 @@ def name(options):
 
 @pytest.mark.parametrize("options", SETTINGS, ids=name)
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_gik_equals_the_oracle(collection, options):
+def test_gik_matches_the_oracle(collection, options):
     expected = naive_wl.gik_kernel(collection, collection, naive.rbf(0.4), **options)
     kernel = GIK(**options, gamma=0.4, normalize=False)
     assert_same_gram(kernel.fit_transform(collection.pack()), expected)
@@ -94,7 +94,7 @@ def test_gik_equals_the_oracle(collection, options):
 
 @pytest.mark.parametrize("options", SETTINGS[::3], ids=name)
 @pytest.mark.parametrize("collection", WITH_EDGE_LABELS.values(), ids=WITH_EDGE_LABELS)
-def test_edge_labels_equal_the_oracle(collection, options):
+def test_edge_labels_match_the_oracle(collection, options):
     options = {**options, "use_edge_labels": True}
     expected = naive_wl.gik_kernel(collection, collection, naive.rbf(0.4), **options)
     assert_same_gram(GIK(**options, gamma=0.4, normalize=False).fit_transform(collection.pack()), expected)
@@ -115,7 +115,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @settings(max_examples=150, deadline=None)
 @given(collections(max_graphs=3, scale="plain"), OPTIONS, st.sampled_from([0.0, 1e-3, 0.5, 20.0]))
-def test_gik_equals_the_oracle_on_any_collection(collection, options, gamma):
+def test_gik_matches_the_oracle_on_any_collection(collection, options, gamma):
     options["use_edge_labels"] = collection.edge_labels is not None
     expected = naive_wl.gik_kernel(collection, collection, naive.rbf(gamma), **options)
     kernel = GIK(**options, gamma=gamma, normalize=False)
@@ -125,8 +125,8 @@ def test_gik_equals_the_oracle_on_any_collection(collection, options, gamma):
 
 @SEARCH
 @given(in_two_parts(scale="plain"), OPTIONS)
-def test_new_graphs_equal_the_oracle(parts, options):
-    """What only one part shows (labels, colors, patterns) counts for nothing, except in the length of its own graphs."""
+def test_new_graphs_match_the_oracle(parts, options):
+    """Labels, colors and patterns that only one part has do not contribute, except to the norm of its own graphs."""
     collection, is_first = parts
     fitted = collection.take([i for i, first in enumerate(is_first) if first])
     new = collection.take([i for i, first in enumerate(is_first) if not first])
@@ -142,7 +142,7 @@ def test_new_graphs_equal_the_oracle(parts, options):
 
 @SEARCH
 @given(with_node_order(scale="plain"), OPTIONS)
-def test_gik_does_not_depend_on_node_numbers(ordered, options):
+def test_gik_is_invariant_to_node_order(ordered, options):
     collection, places = ordered
     both = [GIK(**options).fit_transform(c.pack()) for c in (collection, collection.renumbered(places))]
     np.testing.assert_allclose(*both, rtol=0, atol=1e-12)
@@ -151,7 +151,7 @@ def test_gik_does_not_depend_on_node_numbers(ordered, options):
 @pytest.mark.parametrize(
     "node_kernel", ["linear", "laplacian", lambda X, Y: X @ Y.T + 1.0], ids=["linear", "laplacian", "function"]
 )
-def test_node_kernels_equal_the_oracle(node_kernel):
+def test_node_kernels_match_the_oracle(node_kernel):
     literal = {"linear": naive.linear, "laplacian": naive.laplacian(0.6)}
     literal = literal[node_kernel] if isinstance(node_kernel, str) else (lambda x, y: naive.linear(x, y) + 1.0)
     collection = COLLECTIONS["components"]
@@ -164,7 +164,7 @@ def test_node_kernels_equal_the_oracle(node_kernel):
 
 @pytest.mark.parametrize("options", SETTINGS[::2], ids=name)
 @pytest.mark.parametrize("collection", ["edge_labels", "no_labels", "directed", "only_empty_graphs"])
-def test_neither_the_size_of_tasks_nor_folding_changes_the_result(collection, options, monkeypatch):
+def test_task_size_and_folding_do_not_change_the_result(collection, options, monkeypatch):
     graphs = COLLECTIONS[collection].pack()
     kernel = GIK(**options, gamma=0.4, normalize=False)
     expected = kernel.fit_transform(graphs)
@@ -181,7 +181,7 @@ def test_neither_the_size_of_tasks_nor_folding_changes_the_result(collection, op
 
 @pytest.mark.parametrize("match", ["size", "invariant", "none"])
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_single_nodes_in_whole_graphs_are_wl(collection, match):
+def test_single_nodes_in_whole_graphs_equal_wl(collection, match):
     options = {"scope": "global", "match": match, "radius": 0, "n_levels": 3, "normalize": False}
     graphs = collection.pack()
     assert_same_gram(GIK(**options, gamma=0.0).fit_transform(graphs), WL(3, normalize=False).fit_transform(graphs))
@@ -190,7 +190,7 @@ def test_single_nodes_in_whole_graphs_are_wl(collection, match):
     )
 
 
-def test_one_label_and_no_level_count_matching_patterns():
+def test_one_label_without_iterations_counts_matching_patterns():
     """With k_A = k_inv = 1 each pair of matching patterns counts 1: all pairs of balls of one radius for "none"."""
     collection = COLLECTIONS["bare"]
     options = {"n_levels": 0, "missing_labels": "constant", "gamma": 0.0, "normalize": False}
@@ -199,7 +199,7 @@ def test_one_label_and_no_level_count_matching_patterns():
     np.testing.assert_allclose(K, 3 * np.outer(n, n), rtol=1e-12)
 
 
-def test_auto_is_the_published_match():
+def test_auto_equals_the_published_match():
     for invariant, match in (("wl", "size"), ("sgk", "size"), ("nspdk", "invariant")):
         auto, named = (GIK(invariant, match=m).fit_transform(EXAMPLES) for m in ("auto", match))
         np.testing.assert_array_equal(auto, named)
@@ -214,8 +214,8 @@ def test_variants_differ():
         assert np.abs(K - L).max() > 1e-3
 
 
-def test_closed_walks_may_overflow():
-    """A complete graph of 30 nodes has 29^14 closed walks of length 15: more than 64 bits, and still one color for all."""
+def test_closed_walks_can_overflow():
+    """A complete graph of 30 nodes has 29^14 closed walks of length 15: more than 64 bits, and still one color."""
     complete = [(a, b) for a in range(30) for b in range(a)]
     graphs = Graphs.from_edges([complete, complete[1:]], labels=["A" * 30, "A" * 30])
     for scope in ("local", "global"):
@@ -237,13 +237,13 @@ def test_closed_walks_may_overflow():
     ],
     ids=str,
 )
-def test_wrong_parameters_are_refused(parameter):
+def test_invalid_parameters_raise(parameter):
     with pytest.raises(ValueError, match=f"{next(iter(parameter))} of GIK must be"):
         GIK(**parameter).fit(EXAMPLES)
 
 
 @pytest.mark.parametrize("invariant", ["wl", "sgk", "nspdk"])
-def test_the_same_bits_for_any_number_of_jobs(invariant, data_dir):
+def test_n_jobs_changes_no_bit(invariant, data_dir):
     graphs = load_tu("ENZYMES", data_dir=data_dir)[0]
     assert graphs.n_nodes > 4 * 4096  # several tasks
     one, three = (GIK(invariant, scope="global", radius=1, n_jobs=n).fit_transform(graphs) for n in (1, 3))

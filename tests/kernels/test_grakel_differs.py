@@ -1,4 +1,4 @@
-"""Where GraKeL computes something else than the definition, shown; ours follows the definition (docs/from_grakel.md)."""
+"""Cases in which GraKeL deviates from the definition; treegram follows the definition (docs/from_grakel.md)."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ def oddsth(graphs):
     return grakel.kernels.OddSth(h=3).fit_transform(converted)
 
 
-def test_grakels_odd_sth_depends_on_the_order_of_the_data_set_and_ours_does_not(graphs):
+def test_grakel_odd_sth_depends_on_the_order_of_the_data_set_and_treegram_does_not(graphs):
     there, back = oddsth(graphs), oddsth(graphs[::-1])[::-1, ::-1]
     assert np.abs(there - back).max() > 0.1 * np.abs(there).max()
     kernel = ODDST(depth=2, normalize=False)
@@ -37,8 +37,8 @@ def test_grakels_odd_sth_depends_on_the_order_of_the_data_set_and_ours_does_not(
 
 
 @pytest.mark.slow
-def test_grakels_labeled_walks_are_wrong_by_default():
-    """On a path N-C-O; GraKeL counts the nine pairs of single nodes, of which three have equal labels."""
+def test_grakel_labeled_walks_are_wrong_by_default():
+    """On a path N-C-O, GraKeL counts all nine pairs of single nodes, though only three have equal labels."""
     path = [{(0, 1): 1, (1, 0): 1, (1, 2): 1, (2, 1): 1}, {0: "N", 1: "C", 2: "O"}]
     graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=["NCO"])
     fast, right = (
@@ -50,7 +50,7 @@ def test_grakels_labeled_walks_are_wrong_by_default():
     assert abs(fast - right) > 0.02
 
 
-def test_the_page_names_every_kernel_of_grakel():
+def test_page_lists_every_kernel_of_grakel():
     page = (Path(__file__).parents[2] / "docs/from_grakel.md").read_text()
     kernels = set(grakel.kernels.__all__) - {"Kernel", "default_executor"}
     assert not [name for name in kernels if not re.search(rf"\| .*`{name}\b.* \|", page)]

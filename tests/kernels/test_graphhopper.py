@@ -1,4 +1,4 @@
-"""GraphHopper: worked examples, the literal oracle, GraKeL, and the odd cases."""
+"""Tests of GraphHopper: worked examples, the naive oracle, GraKeL, and special cases."""
 
 import math
 import warnings
@@ -52,7 +52,7 @@ def test_worked_examples(pair, value):
 
 
 def positions(graphs):
-    """{(a, b): count} of each node, from 0, both halves."""
+    """Return {(a, b): count} of each node, zero-based, both halves."""
     dense, halved = count_hops(graphs).toarray(), not graphs.directed
     names = [(a, b) for b in range(9) for a in range(b // 2 + 1 if halved else b + 1)]
     found = [{names[i]: count for i, count in enumerate(row) if count} for row in dense]
@@ -64,14 +64,14 @@ def positions(graphs):
 END, MIDDLE = {(0, 0): 1, (0, 1): 1, (1, 1): 1, (0, 2): 1, (2, 2): 1}, {(0, 0): 1, (0, 1): 2, (1, 1): 2, (1, 2): 2}
 
 
-def test_positions_by_hand():
+def test_positions_match_a_hand_calculation():
     assert positions(EXAMPLES[P3]) == [END, MIDDLE, END]
     corner = {(0, 0): 1, (0, 1): 2, (1, 1): 2, (0, 2): 2, (1, 2): 2, (2, 2): 2}
     assert positions(EXAMPLES[C4]) == [corner] * 4
 
 
-def test_directed_paths_by_hand():
-    """0 -> 1 -> 2: the first node begins both longer paths, the last ends them, and nothing leads back."""
+def test_directed_paths_match_a_hand_calculation():
+    """0 -> 1 -> 2: the first node starts both longer paths, the last one ends them, and there is no way back."""
     graphs = Graphs.from_edges([[(0, 1), (1, 2)]], directed=True)
     assert positions(graphs) == [
         {(0, 0): 1, (0, 1): 1, (0, 2): 1},
@@ -81,13 +81,13 @@ def test_directed_paths_by_hand():
     assert GraphHopper(normalize=False).fit_transform(graphs)[0, 0] == 9 + 2 * 4 + 3  # paths of 1, 2 and 3 nodes
 
 
-def test_isolated_nodes_are_paths_of_their_own():
+def test_isolated_nodes_are_paths_of_one_node():
     graphs = Graphs.from_edges([[], [], []], n_nodes=[2, 1, 0], attributes=[[[0.0], [1.0]], [[0.0]], []])
     K = GraphHopper(normalize=False).fit_transform(graphs)
     np.testing.assert_allclose(K, [[2 + 2 * q, 1 + q, 0], [1 + q, 1, 0], [0, 0, 0]], rtol=1e-15)
 
 
-def test_components_do_not_meet():
+def test_components_are_independent():
     """A path and an edge in one graph: the paths of both, and none between them."""
     both = Graphs.from_edges([[(0, 1), (1, 2), (3, 4)]])
     apart = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]])
@@ -95,7 +95,7 @@ def test_components_do_not_meet():
     assert GraphHopper(normalize=False).fit_transform(both)[0, 0] == K.sum()
 
 
-def test_without_attributes_paths_are_counted():
+def test_paths_are_counted_without_attributes():
     """K = sum over lengths l of l times the numbers of paths of l nodes."""
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]])
     K = GraphHopper(normalize=False, node_kernel="linear", gamma=3.0).fit_transform(graphs)
@@ -118,7 +118,7 @@ def as_gram(values, shape):
 
 @pytest.mark.parametrize("options", LABELS, ids=str)
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_graphhopper_equals_the_oracle(collection, options):
+def test_graphhopper_matches_the_oracle(collection, options):
     expected = naive_paths.graphhopper(collection, collection, naive.rbf(default_gamma(collection)), **options)
     kernel, graphs = GraphHopper(**options, normalize=False), collection.pack()
     K = kernel.fit_transform(graphs)
@@ -136,7 +136,7 @@ NODE_KERNELS = {
 @pytest.mark.parametrize("use_labels", [False, True])
 @pytest.mark.parametrize("collection", ["isolated_nodes", "components", "equal_vectors", "diamonds"])
 @pytest.mark.parametrize("node_kernel", NODE_KERNELS)
-def test_node_kernels_equal_the_oracle(node_kernel, collection, use_labels):
+def test_node_kernels_match_the_oracle(node_kernel, collection, use_labels):
     given_kernel, literal = NODE_KERNELS[node_kernel]
     collection = COLLECTIONS[collection]
     kernel = GraphHopper(node_kernel=given_kernel, gamma=0.6, use_labels=use_labels, normalize=False)
@@ -147,7 +147,7 @@ def test_node_kernels_equal_the_oracle(node_kernel, collection, use_labels):
 
 @SEARCH
 @given(collections(edge_labels=False), st.sampled_from(LABELS), st.sampled_from([1e-3, 0.5, None, 20.0]))
-def test_graphhopper_equals_the_oracle_on_any_collection(collection, options, gamma):
+def test_graphhopper_matches_the_oracle_on_any_collection(collection, options, gamma):
     width = default_gamma(collection) if gamma is None else gamma
     expected = naive_paths.graphhopper(collection, collection, naive.rbf(width), **options)
     K = GraphHopper(**options, gamma=gamma, normalize=False).fit_transform(collection.pack())
@@ -163,8 +163,8 @@ def test_graphhopper_equals_the_oracle_on_any_collection(collection, options, ga
 
 @SEARCH
 @given(in_two_parts(edge_labels=False), st.sampled_from(LABELS))
-def test_transform_is_a_block_of_fit_transform(parts, options):
-    """The parts may have paths of other lengths, and labels that the other has not."""
+def test_transform_equals_a_block_of_fit_transform(parts, options):
+    """Each part may have path lengths and labels that the other has not."""
     collection, is_first = parts
     graphs, is_first = collection.pack(), np.array(is_first, dtype=bool)
     K = GraphHopper(**options, normalize=False).fit_transform(graphs)
@@ -182,7 +182,7 @@ def test_transform_is_a_block_of_fit_transform(parts, options):
 
 @pytest.mark.parametrize("name", ["directed", "edge_labels", "no_attributes"])
 @pytest.mark.parametrize("options", LABELS, ids=str)
-def test_gram_is_positive_semidefinite_and_blind_to_node_order(name, options):
+def test_gram_is_positive_semidefinite_and_invariant_to_node_order(name, options):
     collection = COLLECTIONS[name]
     K = GraphHopper(**options).fit_transform(collection.pack())
     assert np.linalg.eigvalsh(K)[0] > -1e-12
@@ -193,7 +193,7 @@ def test_gram_is_positive_semidefinite_and_blind_to_node_order(name, options):
 
 
 def layers(width, n_layers):
-    """Layers of ``width`` nodes, each joined to all nodes of the next: width ** (n_layers - 2) paths between the ends."""
+    """Return layers of ``width`` nodes, each joined to the next: width ** (n_layers - 2) end-to-end paths."""
     edges = [
         (width * i + a, width * (i + 1) + b) for i in range(n_layers - 1) for a in range(width) for b in range(width)
     ]
@@ -208,8 +208,8 @@ def test_many_paths_are_counted_exactly():
     assert K[0, 1] == 2 * 90 + 2 * 2 * 2 * n_edges
 
 
-def test_too_many_paths_are_an_error():
-    """The limit of 1e140 takes graphs of a thousand nodes: a lower one shows the same."""
+def test_too_many_paths_raise():
+    """The limit of 1e140 takes graphs of a thousand nodes; a lower limit is tested instead."""
     graphs = layers(3, 30)
     kernel = GraphHopper().fit(graphs)
     message = r"Graph 1: more than 1e\+10 shortest paths lead through its node \d+, too many"
@@ -225,13 +225,13 @@ def test_too_many_paths_are_an_error():
 
 @pytest.mark.parametrize("name", ["ENZYMES", "BZR", "PROTEINS"])
 @pytest.mark.slow
-def test_equals_grakel(name, data_dir):
+def test_matches_grakel(name, data_dir):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         grakel = pytest.importorskip("grakel")
     graphs, _ = load_tu(name, data_dir=data_dir)
-    small = np.flatnonzero(graphs.sizes < 40)[::10]  # it takes its time with the others
-    graphs = graphs[[i for i in small if graphs[i].degrees.all()][:10]]  # and raises on isolated nodes
+    small = np.flatnonzero(graphs.sizes < 40)[::10]  # it is slow on the others
+    graphs = graphs[[i for i in small if graphs[i].degrees.all()][:10]]  # and it fails on isolated nodes
     theirs = grakel.GraphHopper(kernel_type=("gaussian", 1.0 / graphs.n_attributes))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Graphlets against all subsets of nodes, taken literally, and against the atlas of small graphs."""
+"""Tests of Graphlets against all subsets of nodes, enumerated naively, and against the atlas of small graphs."""
 
 from collections import Counter
 from functools import cache
@@ -21,7 +21,7 @@ from zoo import COLLECTIONS
 
 @cache
 def canonical(matrix):
-    """The smallest way to write a graph down, over all orders of its nodes."""
+    """Return the smallest adjacency code over all orders of the nodes."""
     return min(tuple(matrix[i][j] for i in order for j in order) for order in permutations(range(len(matrix))))
 
 
@@ -51,14 +51,14 @@ def literal(collection, max_size):
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_the_zoo_equals_the_oracle(collection):
+def test_zoo_matches_the_oracle(collection):
     K = Graphlets(4, normalize=False).fit_transform(collection.pack())
     np.testing.assert_array_equal(K, literal(collection, 4))
 
 
 @settings(max_examples=60, deadline=None)
 @given(collections(edge_labels=True), st.integers(1, 5), st.sampled_from([1, 1 << 20]))
-def test_any_collection_equals_the_oracle(collection, max_size, n_nodes):
+def test_any_collection_matches_the_oracle(collection, max_size, n_nodes):
     kernel = Graphlets(max_size, normalize=False)
     expected = literal(collection, max_size)
     with mock.patch.object(graphlets, "NODES_PER_TASK", n_nodes):
@@ -95,13 +95,13 @@ def test_every_connected_graph_of_up_to_five_nodes_has_a_column_and_a_name():
         assert Z[i, names["edge"]] == drawn[name].number_of_edges()
 
 
-def test_directions_do_not_count():
+def test_directions_are_ignored():
     edges = [[(0, 1), (1, 2), (2, 0), (2, 3)], [(0, 1), (1, 0), (2, 1)]]
     directed, undirected = (Graphs.from_edges(edges, directed=directed) for directed in (True, False))
     np.testing.assert_array_equal(Graphlets().fit_transform(directed), Graphlets().fit_transform(undirected))
 
 
-def test_the_forecast_is_exact_for_trees_and_large_counts_are_refused():
+def test_estimated_count_is_exact_for_trees_and_large_counts_raise():
     with pytest.raises(
         InvalidGraphError, match=r"Graph 1 has about 1e\+13 connected subgraphs of 5 nodes.*smaller max_size"
     ):
@@ -122,7 +122,7 @@ def test_the_forecast_is_exact_for_trees_and_large_counts_are_refused():
                         Graphlets(size).fit(graphs)
 
 
-def test_real_data_equal_formulas(data_dir):
+def test_real_data_match_closed_formulas(data_dir):
     """Triangles by the trace of the cubed adjacency matrix, paths by degrees."""
     graphs = load_tu("ENZYMES", data_dir=data_dir)[0][:40]
     rows = FeatureMap(Graphlets(3, normalize=False), sparse_output=False).fit(graphs)

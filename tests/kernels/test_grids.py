@@ -1,4 +1,4 @@
-"""All Gram matrices of a grid equal the literal loop, for every kind of kernel, with and without new graphs."""
+"""All Gram matrices of a grid equal a plain loop, for every type of kernel, with and without new graphs."""
 
 from itertools import product
 from unittest import mock
@@ -78,7 +78,7 @@ def literal(kernel, grid):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_grid_equals_the_loop(case):
+def test_grid_equals_the_loop(case):
     kernel, grid = CASES[case]
     before = repr(kernel)
     points = grid_points(kernel, OLD, grid)
@@ -91,7 +91,7 @@ def test_a_grid_equals_the_loop(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_new_graphs_come_along_without_being_learned_from(case):
+def test_new_graphs_are_transformed_but_not_fitted(case):
     kernel, grid = CASES[case]
     points = grid_points(kernel, OLD, grid, NEW)
     expected = list(literal(kernel, grid))
@@ -105,7 +105,7 @@ def test_new_graphs_come_along_without_being_learned_from(case):
         assert_close(point.rows, K_new, scale, K.diagonal())
 
 
-def test_gram_grid_gives_points_and_matrices():
+def test_gram_grid_returns_points_and_matrices():
     kernel = ODDCL(1)
     found = kernel.gram_grid(OLD, {"lam": [0.5, 1.0], "gamma": [1.0]})
     assert [params for params, _ in found] == [{"lam": 0.5, "gamma": 1.0}, {"lam": 1.0, "gamma": 1.0}]
@@ -129,7 +129,7 @@ def test_one_pass_parameters_take_one_pass_and_transformers_one_fit():
         assert (passes.call_count, fits.call_count) == (4, 2)
 
 
-def test_no_graphs_are_legal():
+def test_empty_collections_are_valid():
     points = grid_points(ODDCL(), OLD[:0], {"depth": [0, 1]}, NEW)
     assert [point.gram.shape for point in points] == [(0, 0)] * 2
     assert [point.rows.shape for point in points] == [(len(NEW), 0)] * 2
@@ -137,7 +137,7 @@ def test_no_graphs_are_legal():
 
 
 @pytest.mark.parametrize("kernel", [ODDCL(), SCALED, KernelSum()], ids=["kernel", "pipeline", "sum"])
-def test_a_grid_that_makes_no_sense_is_refused(kernel):
+def test_invalid_grid_raises(kernel):
     with pytest.raises(ValueError, match=r"has no parameter 'height'.* Valid parameters are .*depth"):
         grid_points(kernel, OLD, {"depth": [1], "height": [2]})
     with pytest.raises(ValueError, match=r"param_grid: lam must be a list of at least one value; got \[\]"):
@@ -150,7 +150,7 @@ def test_a_grid_that_makes_no_sense_is_refused(kernel):
         grid_points(kernel, OLD, {"depth": [1]}, LAWS_HOLD_ON["no_attributes"].pack())
 
 
-def test_what_is_no_kernel_is_refused():
+def test_non_kernels_raise():
     with pytest.raises(ValueError, match=r"kernel must be a graph kernel, or a pipeline .* got ScaleAttributes"):
         grid_points(ScaleAttributes(), OLD, {})
     with pytest.raises(ValueError, match="that ends in one; got Pipeline"):
@@ -161,11 +161,11 @@ def test_parameters_of_a_grid():
     assert parameter_names(KernelSum([GraphHopper()])) == {"kernels", "weights", *GraphHopper().get_params()}
 
 
-def test_who_learns_from_data():
+def test_learns_from_data():
     assert not learns_from_data(make_pipeline(NeighborMeans(), "passthrough", ODDCL()))
     assert learns_from_data(SCALED)
     assert learns_from_data(make_pipeline(NeighborMeans(), P2K()))
     assert learns_from_data(KernelSum([ODDCL(), SCALED]))
     assert not learns_from_data(KernelSum())
-    # A transformer that is not ours does not say.
+    # A third-party transformer does not declare it.
     assert learns_from_data(make_pipeline(FunctionTransformer(), ODDCL()))

@@ -1,4 +1,4 @@
-"""Sums of kernels: equal to adding up by hand, and lawful whatever the parts are."""
+"""Tests of sums of kernels: equal to a manual sum, and all laws hold."""
 
 import re
 
@@ -42,25 +42,25 @@ SUMS = {
     "weighted": KernelSum([ODDCL(1), SCALED], weights=[0.25, 3]),
     "sum in a sum": KernelSum([KernelSum([WL(1), P2K(1)]), ODDCL(1)]),
 }
-# Lists of estimators are equal only if they are the same ones; which lists there are depends on the parts.
-TESTED_HERE = {"a_clone_is_unfitted_and_equal", "a_grid_equals_single_computations"}
+# Lists of estimators compare by identity; which grids exist depends on the parts.
+TESTED_HERE = {"clone_is_unfitted_and_equal", "grid_equals_single_computations"}
 
 
 @pytest.mark.parametrize(
     ("name", "law"),
     [(name, law) for name in SUMS for law in sorted(LAWS.keys() - ONCE - TESTED_HERE) if APPLIES[law](SUMS[name])],
 )
-def test_sums_obey_the_laws_of_kernels(name, law):
+def test_sums_obey_the_kernel_laws(name, law):
     LAWS[law](SUMS[name], LAWS_HOLD_ON["mixed"])
 
 
 @pytest.mark.parametrize("law", sorted(ONCE))
-def test_sums_take_part_in_model_selection(law):
+def test_sums_work_in_model_selection(law):
     LAWS[law](SUMS["stateless"], LAWS_HOLD_ON["mixed"])
 
 
 @pytest.mark.parametrize("name", SUMS)
-def test_a_clone_is_unfitted_and_equal(name):
+def test_clone_is_unfitted_and_equal(name):
     fitted = clone(SUMS[name]).fit(MIXED)
     copy = clone(fitted)
     assert vars(copy).keys() == fitted.get_params(deep=False).keys()
@@ -73,7 +73,7 @@ def test_a_clone_is_unfitted_and_equal(name):
 
 @given(drawn=in_two_parts(dimension=2, scale="plain", min_graphs=1))
 @SEARCH
-def test_a_sum_is_the_sum(drawn):
+def test_sum_equals_the_manual_sum(drawn):
     collection, is_old = drawn
     graphs, is_old = collection.pack(), np.array(is_old)
     parts = [ShortestPath(), ODDCL(1, normalize=False), SCALED]
@@ -86,8 +86,8 @@ def test_a_sum_is_the_sum(drawn):
     np.testing.assert_allclose(plain.transform(new), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_normalized_sum_of_normalized_parts_is_their_mean():
-    """Where each part has something to compare: a graph without edges has no pairs of nodes, and only the other part counts."""
+def test_normalized_sum_of_normalized_parts_is_their_mean():
+    """If each part is nonzero: a graph without edges has no node pairs, and then only the other part counts."""
     parts = [ShortestPath(), ODDCL(1)]
     K = KernelSum(parts).fit(MIXED).transform(MIXED)
     paths, trees = (clone(part).fit_transform(MIXED) for part in parts)
@@ -98,12 +98,12 @@ def test_a_normalized_sum_of_normalized_parts_is_their_mean():
     np.testing.assert_allclose(K[no_edges], trees[no_edges], atol=1e-12)
 
 
-def test_without_parts_it_is_trees_without_and_with_vectors():
+def test_default_parts_are_trees_without_and_with_attributes():
     K = KernelSum(normalize=False).fit_transform(MIXED)
     np.testing.assert_array_equal(K, ODDST().fit_transform(MIXED) + ODDCL().fit_transform(MIXED))
 
 
-def test_the_fitted_parts_are_there_and_the_given_ones_stay_unfitted():
+def test_fitted_parts_are_available_and_the_given_ones_stay_unfitted():
     parts = [ODDST(1), clone(SCALED)]
     fitted = KernelSum(parts, n_jobs=2).fit(MIXED)
     assert [type(part) for part in fitted.kernels_] == [type(part) for part in parts]
@@ -118,7 +118,7 @@ def test_the_fitted_parts_are_there_and_the_given_ones_stay_unfitted():
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("lists", [["depth", "lam"], ["lam", "n_iterations", "depth"], ["n_iterations"], []], ids=str)
-def test_a_grid_equals_single_computations(lists, normalize):
+def test_grid_equals_single_computations(lists, normalize):
     kernel = KernelSum([WL(1), SCALED, ODDST(1)], normalize=normalize)
     given_lists = {name: GRIDS[name] for name in lists}
     grid = gram_array(kernel, MIXED, **given_lists)
@@ -131,7 +131,7 @@ def test_a_grid_equals_single_computations(lists, normalize):
     assert gram_array(kernel, MIXED[:0], **given_lists).shape == (*shape, 0, 0)
 
 
-def test_a_list_that_no_part_takes_is_refused():
+def test_parameter_that_no_part_has_raises():
     with pytest.raises(ParameterError, match="KernelSum has no parameter 'gammas'; did you mean gamma"):
         gram_array(KernelSum(), MIXED, gammas=[1.0])
     with pytest.raises(ParameterError, match=r"no parameter 'depth'.*Valid parameters are c, "):
@@ -140,7 +140,7 @@ def test_a_list_that_no_part_takes_is_refused():
         gram_array(KernelSum(), MIXED, depth=[1, -1])
 
 
-def test_a_parameter_is_set_in_all_parts_that_have_it():
+def test_parameter_is_set_in_all_parts_that_have_it():
     parts = [WL(5), ODDST(5), clone(SCALED)]
     kernel = with_parameters(KernelSum(parts), {"depth": 2, "normalize": False})
     assert [kernel.kernels[1].depth, kernel.kernels[2][-1].depth] == [2, 2]
@@ -152,7 +152,7 @@ def test_a_parameter_is_set_in_all_parts_that_have_it():
         kernel.set_params(depth=2)
 
 
-def test_each_part_has_its_parameters_under_its_number():
+def test_each_part_has_its_parameters_under_its_index():
     parts = [WL(5), clone(SCALED)]
     kernel = KernelSum(parts)
     assert kernel.get_params()["0__n_iterations"] == 5
@@ -190,19 +190,19 @@ def test_grid_search_sets_parameters_of_the_parts():
     ],
     ids=str,
 )
-def test_what_is_no_list_of_kernels_is_refused(kernels, message):
+def test_invalid_lists_of_kernels_raise(kernels, message):
     bad = KernelSum(kernels)
     for use in (bad.fit, bad.fit_transform, lambda X: gram_array(bad, X, depth=[1])):
         with pytest.raises(ValueError, match=message):
             use(MIXED)
 
 
-def test_a_bad_parameter_of_a_part_is_named():
+def test_invalid_parameter_of_a_part_raises():
     with pytest.raises(ValueError, match="depth of ODDCL must be"):
         KernelSum([ODDST(), ODDCL(-1)]).fit(MIXED)
 
 
-def test_the_text_of_nested_sums_grows_with_their_number_only(monkeypatch):
+def test_repr_of_nested_sums_grows_linearly(monkeypatch):
     """scikit-learn's own repr took six times as long for each level, 47 s at depth 8."""
     n_calls = 0
 
@@ -225,7 +225,7 @@ def test_the_text_of_nested_sums_grows_with_their_number_only(monkeypatch):
 # -------------------------------------------------------------------- weights
 
 
-def test_weights_are_factors_of_the_parts(tmp_path):
+def test_weights_multiply_the_parts(tmp_path):
     parts, weights = [WL(1), ODDCL(1, normalize=False), SCALED], np.array([2.0, 0.0, 0.5])
     grams = [clone(part).fit_transform(MIXED) for part in parts]
     total = sum(weight * K for weight, K in zip(weights, grams, strict=True))
@@ -261,6 +261,6 @@ def test_weights_can_be_searched_and_explained():
         (2.0, "weights of KernelSum must be a list of numbers or None; got 2.0"),
     ],
 )
-def test_bad_weights_are_refused(weights, message):
+def test_invalid_weights_raise(weights, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
         KernelSum([WL(), ODDCL()], weights=weights).fit(MIXED)

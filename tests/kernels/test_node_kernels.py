@@ -1,4 +1,4 @@
-"""k_A by name: every named kernel in every kernel that has one, numbers that are too large, and gamma="scale"."""
+"""Tests of named node kernels in every kernel that has one, overflow, and gamma="scale"."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def graphs_of(scale=1.0):
 
 @pytest.mark.parametrize("name", sorted(NODE_KERNEL_NAMES))
 def test_every_named_kernel_equals_its_function(make, name):
-    """Given as a function, with the gamma that a name gets."""
+    """Pass the function with the gamma that the name gets."""
     graphs = graphs_of()
     given = make(node_kernel=lambda X, Y: pairwise_kernels(X.copy(), Y.copy(), name, filter_params=True, gamma=0.5))
     named = make(node_kernel=name)
@@ -49,13 +49,13 @@ def test_every_named_kernel_equals_its_function(make, name):
 
 
 @pytest.mark.parametrize(("name", "scale"), [("linear", 1e160), ("polynomial", 1e110), ("linear", 1e307)])
-def test_values_beyond_double_precision_are_an_error(make, name, scale):
+def test_values_beyond_double_precision_raise(make, name, scale):
     with pytest.raises(ValueError, match=rf"node_kernel='{name}' gives values too large.*as large as [\d.]+e\+\d+"):
         make(node_kernel=name).fit_transform(graphs_of(scale))
 
 
-def test_products_of_large_values_are_an_error():
-    """Each value of k_A is within the range of numbers, the product of three is not."""
+def test_products_of_large_values_raise():
+    """Each value of k_A is finite, the product of three is not."""
     kernel = CSM(3, node_kernel="linear")
     with pytest.raises(ValueError, match="with itself is too large for double precision"):
         kernel.fit_transform(graphs_of(1e80))
@@ -63,7 +63,7 @@ def test_products_of_large_values_are_an_error():
         gram_array(kernel, graphs_of(1e80))
 
 
-def test_the_cosine_does_not_see_how_large_vectors_are(make):
+def test_cosine_ignores_the_length_of_vectors(make):
     near, far = (make(node_kernel="cosine").fit_transform(graphs_of(scale)) for scale in (1.0, 1e200))
     np.testing.assert_allclose(near, far, rtol=1e-9)
 
@@ -103,7 +103,7 @@ def test_without_variance_gamma_scale_is_the_default(make, attributes):
     assert make(gamma="scale").fit(graphs[:0]).transform(graphs[:0]).shape == (0, 0)
 
 
-def test_gamma_scale_of_features_needs_a_fit():
+def test_gamma_scale_of_features_requires_fit():
     options = {"method": "rff", "n_components": 64, "n_features": None}
     graphs = graphs_of(50.0)
     gamma = 1 / graphs.attributes.var(axis=0).sum()
@@ -112,11 +112,11 @@ def test_gamma_scale_of_features_needs_a_fit():
     assert ODDCLFeatures(gamma="scale", **{**options, "n_features": 8}).__sklearn_tags__().requires_fit
 
 
-def test_gamma_scale_of_huge_vectors_is_an_error(make):
+def test_gamma_scale_of_huge_vectors_raises(make):
     with pytest.raises(ValueError, match=r"gamma='scale' is out of the range of numbers.*as large as"):
         make(gamma="scale").fit(graphs_of(1e200))
 
 
-def test_another_word_is_refused(make):
+def test_unknown_gamma_string_raises(make):
     with pytest.raises(ParameterError, match=r"gamma of .* must be .*'scale'.*; got 'auto'"):
         make(gamma="auto").fit(graphs_of())

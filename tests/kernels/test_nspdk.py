@@ -1,4 +1,4 @@
-"""NSPDK: the literal oracle, an example by hand, and what GraKeL's does not do."""
+"""Tests of NSPDK: the naive oracle, a hand calculation, and a difference from GraKeL."""
 
 import math
 import warnings
@@ -21,8 +21,8 @@ SETTINGS = [(0, 0), (0, 2), (1, 0), (1, 1), (2, 1), (3, 4)]
 WITH_EDGE_LABELS = {key: c for key, c in COLLECTIONS.items() if c.edge_labels is not None}
 
 
-def test_by_hand():
-    """A - B against A - B - A: each count over the lengths of all counts of its radius and distance."""
+def test_matches_a_hand_calculation():
+    """A - B against A - B - A: each count is divided by the norms of all counts of its radius and distance."""
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=["AB", "ABA"])
     K = NSPDK(1, distance=1, normalize=False).fit_transform(graphs)
     nodes = 3 / math.sqrt(2 * 5)  # r = 0, d = 0: A and B against twice A and B
@@ -33,7 +33,7 @@ def test_by_hand():
 
 @pytest.mark.parametrize(("radius", "distance"), SETTINGS)
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_nspdk_equals_the_oracle(collection, radius, distance):
+def test_nspdk_matches_the_oracle(collection, radius, distance):
     expected = naive_wl.nspdk_kernel(collection, collection, radius, distance)
     kernel = NSPDK(radius, distance=distance, normalize=False)
     assert_same_gram(kernel.fit_transform(collection.pack()), expected)
@@ -42,7 +42,7 @@ def test_nspdk_equals_the_oracle(collection, radius, distance):
 
 
 @pytest.mark.parametrize("collection", WITH_EDGE_LABELS.values(), ids=WITH_EDGE_LABELS)
-def test_edge_labels_equal_the_oracle(collection):
+def test_edge_labels_match_the_oracle(collection):
     expected = naive_wl.nspdk_kernel(collection, collection, 2, 1, use_edge_labels=True)
     assert_same_gram(
         NSPDK(2, distance=1, use_edge_labels=True, normalize=False).fit_transform(collection.pack()), expected
@@ -56,7 +56,7 @@ def test_edge_labels_equal_the_oracle(collection):
     st.integers(0, 3),
     st.sampled_from(["degree", "constant"]),
 )
-def test_nspdk_equals_the_oracle_on_any_collection(collection, radius, distance, missing_labels):
+def test_nspdk_matches_the_oracle_on_any_collection(collection, radius, distance, missing_labels):
     options = {"missing_labels": missing_labels, "use_edge_labels": collection.edge_labels is not None}
     expected = naive_wl.nspdk_kernel(collection, collection, radius, distance, **options)
     assert_same_gram(
@@ -66,7 +66,7 @@ def test_nspdk_equals_the_oracle_on_any_collection(collection, radius, distance,
 
 @SEARCH
 @given(in_two_parts(), st.integers(0, 2), st.integers(0, 2))
-def test_new_graphs_equal_the_oracle(parts, radius, distance):
+def test_new_graphs_match_the_oracle(parts, radius, distance):
     collection, is_first = parts
     fitted = collection.take([i for i, first in enumerate(is_first) if first])
     new = collection.take([i for i, first in enumerate(is_first) if not first])
@@ -82,7 +82,7 @@ def test_new_graphs_equal_the_oracle(parts, radius, distance):
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_features_give_the_kernel(collection, normalize):
+def test_features_reproduce_the_kernel(collection, normalize):
     graphs = collection.pack()
     kernel = NSPDK(2, distance=2, normalize=normalize).fit(graphs)
     Z = feature_rows(kernel, graphs)
@@ -90,7 +90,7 @@ def test_features_give_the_kernel(collection, normalize):
     np.testing.assert_allclose((Z @ Z.T).toarray(), kernel.transform(graphs), rtol=1e-12, atol=1e-14)
 
 
-def test_features_of_new_graphs_give_the_kernel():
+def test_features_of_new_graphs_reproduce_the_kernel():
     graphs = COLLECTIONS["edge_labels"].pack()
     kernel = NSPDK().fit(graphs[:6])
     product = feature_rows(kernel, graphs[6:]) @ feature_rows(kernel, graphs[:6]).T
@@ -99,7 +99,7 @@ def test_features_of_new_graphs_give_the_kernel():
 
 @SEARCH
 @given(with_node_order(), st.integers(0, 3), st.integers(0, 2))
-def test_nspdk_does_not_depend_on_node_numbers(ordered, radius, distance):
+def test_nspdk_is_invariant_to_node_order(ordered, radius, distance):
     collection, places = ordered
     both = [
         NSPDK(radius, distance=distance).fit_transform(c.pack()) for c in (collection, collection.renumbered(places))
@@ -107,8 +107,8 @@ def test_nspdk_does_not_depend_on_node_numbers(ordered, radius, distance):
     np.testing.assert_allclose(*both, rtol=0, atol=1e-14)
 
 
-def test_renumbered_copies_are_equal_here_and_not_in_grakel():
-    """GraKeL's codes list nodes in the order of their numbers, so that it cannot be an oracle for this kernel."""
+def test_permuted_copies_are_equal_unlike_in_grakel():
+    """GraKeL's codes list nodes in the order of their numbers, so it cannot be an oracle for this kernel."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         grakel = pytest.importorskip("grakel")
@@ -129,12 +129,12 @@ def test_renumbered_copies_are_equal_here_and_not_in_grakel():
 @pytest.mark.parametrize(
     "parameter", [{"radius": -1}, {"distance": -1}, {"radius": 1.0}, {"normalize": "yes"}], ids=str
 )
-def test_wrong_parameters_are_refused(parameter):
+def test_invalid_parameters_raise(parameter):
     with pytest.raises(ValueError, match=f"{next(iter(parameter))} of NSPDK must be"):
         NSPDK(**parameter).fit(COLLECTIONS["path"].pack())
 
 
-def test_the_same_bits_for_any_number_of_jobs(data_dir):
+def test_n_jobs_changes_no_bit(data_dir):
     graphs = load_tu("ENZYMES", data_dir=data_dir)[0]
     assert graphs.n_nodes > 4 * 4096  # several tasks
     np.testing.assert_array_equal(NSPDK(n_jobs=1).fit_transform(graphs), NSPDK(n_jobs=3).fit_transform(graphs))

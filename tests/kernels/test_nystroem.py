@@ -1,4 +1,4 @@
-"""Nystroem: rows for any kernel from exact columns, with an error that is known and not estimated."""
+"""Tests of Nystroem: rows for any kernel from exact columns, with a known approximation error."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def graphs():
 
 
 def residual(K, chosen):
-    """What a literal elimination of the chosen rows and columns leaves of a matrix."""
+    """Return the residual of a matrix after eliminating the chosen rows and columns."""
     K = K.copy()
     for i in chosen:
         K -= np.outer(K[:, i], K[i]) / K[i, i]
@@ -58,7 +58,7 @@ def residual(K, chosen):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: " ".join(repr(kernel).split()))
-def test_rows_are_those_of_literal_elimination(kernel, graphs):
+def test_rows_match_explicit_elimination(kernel, graphs):
     landmarks = Nystroem(kernel, 12)
     Z = landmarks.fit_transform(graphs)
     K = clone(kernel).fit_transform(graphs)
@@ -77,7 +77,7 @@ def test_rows_are_those_of_literal_elimination(kernel, graphs):
     )
 
 
-def test_new_graphs_are_compared_with_the_landmarks_alone(graphs):
+def test_new_graphs_are_compared_only_with_the_landmarks(graphs):
     landmarks = Nystroem(ODDCL(depth=1), 10).fit(graphs[:30])
     exact = ODDCL(depth=1).fit(graphs[:30]).transform(graphs[30:])
     products = landmarks.transform(graphs[30:]) @ landmarks.transform(graphs[:30])[landmarks.component_indices_].T
@@ -90,15 +90,15 @@ def test_all_graphs_as_landmarks_are_exact(graphs):
     np.testing.assert_allclose(Z @ Z.T, WL(3).fit_transform(graphs), atol=1e-7)
 
 
-def test_a_kernel_of_low_rank_needs_few():
+def test_low_rank_kernel_needs_few_landmarks():
     graphs, _ = load_digits_graphs()
     landmarks = Nystroem(WL(0, missing_labels="constant"), 50).fit(graphs[:100])
     assert len(landmarks.component_indices_) == 1
     assert landmarks.trace_error_ == 0
 
 
-def test_draws_follow_what_is_unexplained():
-    """The second of two landmarks is drawn in proportion to what the first leaves, one draw at a time or many."""
+def test_landmarks_are_sampled_by_residual():
+    """The second of two landmarks is drawn in proportion to the residual of the first, one at a time or in batches."""
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1)], [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 0)]])
     kernel = WL(1, normalize=False)
     K = kernel.fit_transform(graphs)
@@ -113,20 +113,20 @@ def test_draws_follow_what_is_unexplained():
     np.testing.assert_allclose(counts / 800, expected, atol=0.06)
 
 
-def test_graphs_whose_kernel_is_zero_get_zeros():
+def test_graphs_with_zero_kernel_get_zeros():
     graphs = Graphs.from_edges([[], [(0, 1)]], n_nodes=[1, 2])  # a path needs two nodes
     landmarks = Nystroem(ShortestPath(), 2)
     np.testing.assert_allclose(landmarks.fit_transform(graphs), [[0.0], [1.0]])
     assert Nystroem(ShortestPath()).fit_transform(graphs[:1]).shape == (1, 0)
 
 
-def test_a_linear_model_on_rows_learns(graphs):
+def test_linear_model_learns_from_the_rows(graphs):
     graphs, y = load_digits_graphs()
     model = make_pipeline(Nystroem(ODDCL(depth=1), 60), LogisticRegression(C=100, max_iter=2000))
     assert model.fit(graphs[:150], y[:150]).score(graphs[150:250], y[150:250]) > 0.6
 
 
-def test_files_hold_them(tmp_path, graphs):
+def test_model_files_store_nystroem(tmp_path, graphs):
     y = np.arange(len(graphs)) % 2
     model = make_pipeline(ScaleAttributes(), Nystroem(ODDCL(depth=1), 8), LinearSVC()).fit(graphs, y)
     save_model(model, tmp_path / "m.tgm")
@@ -140,7 +140,7 @@ def test_files_hold_them(tmp_path, graphs):
         save_model(learned, tmp_path / "no.tgm")
 
 
-def test_what_cannot_be_is_refused(graphs):
+def test_invalid_parameters_raise(graphs):
     with pytest.raises(ParameterError, match="at least one graph"):
         Nystroem().fit([])
     with pytest.raises(ParameterError, match="kernel must be a graph kernel"):

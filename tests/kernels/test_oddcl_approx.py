@@ -1,4 +1,4 @@
-"""ODDCLApprox: exact where it says so, unbiased where it is random, and positive semidefinite everywhere."""
+"""Tests of ODDCLApprox: exact where documented, unbiased where random, and positive semidefinite."""
 
 import pickle
 
@@ -22,12 +22,12 @@ MIXED = LAWS_HOLD_ON["mixed"]
 
 @pytest.fixture(autouse=True)
 def too_many_pairs(monkeypatch):
-    """These graphs are so small that "auto" would never look for a map."""
+    """Lower the limit of node pairs; "auto" would never approximate such small graphs."""
     monkeypatch.setattr(oddcl_approx, "EXACT_PAIRS", 0)
 
 
 def graphs_with(attributes, *, seed=0, n_graphs=60, n_nodes=12):
-    """Random graphs of three labels over a given array of vectors."""
+    """Return random graphs of three labels with the given attributes."""
     random = np.random.default_rng(seed)
     n = n_graphs * n_nodes
     nodes = np.arange(n)
@@ -42,7 +42,7 @@ def graphs_with(attributes, *, seed=0, n_graphs=60, n_nodes=12):
 
 
 def smooth(**options):
-    """Vectors of two dimensions whose kernel has a low rank."""
+    """Return two-dimensional attributes whose kernel has low rank."""
     return graphs_with(np.random.default_rng(1).standard_normal((720, 2)), **options)
 
 
@@ -65,7 +65,7 @@ def test_few_distinct_vectors_are_exact(collection, options):
         assert (np.abs(kernel.transform(graphs) - expected) <= 1e-12 * scale).all()
 
 
-def test_the_sum_is_that_of_the_paper():
+def test_sum_equals_that_of_the_paper():
     collection = COLLECTIONS["path"]
     expected = naive.oddcl(collection, collection, naive.rbf(0.5), depth=2, lam=0.7)
     K = ODDCLApprox(depth=2, lam=0.7, normalize=False).fit_transform(collection.pack())
@@ -81,7 +81,7 @@ def test_other_node_kernels(node_kernel):
         np.testing.assert_allclose(K, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_random_features_need_the_gaussian():
+def test_random_features_require_the_gaussian():
     kernel = ODDCLApprox(method="rff", node_kernel="linear")
     with pytest.raises(ValueError, match="nystroem"):
         kernel.fit(MIXED.pack())
@@ -99,7 +99,7 @@ def test_without_attributes_every_method_is_exact(method):
 
 
 @pytest.mark.slow
-def test_the_expected_matrix_is_the_exact_one():
+def test_expected_matrix_equals_the_exact_one():
     graphs = MIXED.take([1, 2, 3, 5, 6, 9]).pack()
     expected = ODDCL(depth=2, lam=0.8, normalize=False).fit_transform(graphs)
     samples = np.array(
@@ -114,7 +114,7 @@ def test_the_expected_matrix_is_the_exact_one():
     assert (np.abs(samples.mean(axis=0) - expected) <= 5 * deviation + 1e-9 * expected.max()).all()
 
 
-def test_errors_fall_with_the_number_of_components():
+def test_error_decreases_with_the_number_of_components():
     graphs = smooth()
     expected = ODDCL().fit_transform(graphs)
     errors = [
@@ -129,7 +129,7 @@ def test_errors_fall_with_the_number_of_components():
     assert errors[1] < 2.5 * errors[0] * 32**-0.5
 
 
-def test_nystroem_beats_random_features_of_the_same_number():
+def test_nystroem_beats_random_features_with_the_same_number_of_components():
     graphs = smooth()
     expected = ODDCL().fit_transform(graphs)
     rff, nystroem = (
@@ -150,10 +150,10 @@ def test_matrices_are_symmetric_and_positive_semidefinite(method):
             np.testing.assert_allclose(K.diagonal(), 1.0, rtol=1e-14)
 
 
-# -------------------------------------------------------------------- what auto does
+# -------------------------------------------------------------------- method="auto"
 
 
-def test_auto_is_exact_where_pairs_of_nodes_are_few(monkeypatch):
+def test_auto_is_exact_for_few_node_pairs(monkeypatch):
     monkeypatch.undo()
     graphs = smooth()
     kernel = ODDCLApprox()
@@ -163,13 +163,13 @@ def test_auto_is_exact_where_pairs_of_nodes_are_few(monkeypatch):
     np.testing.assert_array_equal(kernel.fit(graphs).transform(graphs[:5]), expected)
 
 
-def test_equal_nodes_of_a_graph_count_once_among_the_pairs():
+def test_equal_nodes_of_a_graph_count_once_in_the_number_of_pairs():
     graphs = graphs_with(np.zeros((720, 1)))
     n_kinds = [len(set(labels)) for labels in np.split(np.asarray(graphs.labels), 60)]
     assert oddcl_approx._count_pairs(ODDCLApprox(), graphs) <= sum(n_kinds) ** 2 / 2
 
 
-def test_far_clusters_have_a_low_rank():
+def test_distant_clusters_have_a_low_rank():
     random = np.random.default_rng(0)
     clusters = 1000 * random.integers(20, size=(720, 1)) + 0.1 * random.standard_normal((720, 1))
     graphs = graphs_with(clusters)
@@ -177,18 +177,18 @@ def test_far_clusters_have_a_low_rank():
     assert relative(K, ODDCL().fit_transform(graphs)) <= 0.01
 
 
-def test_nystroem_stops_where_it_is_complete():
+def test_nystroem_stops_when_complete():
     graphs = graphs_with(np.arange(720) % 20)
     kernel = ODDCLApprox(method="nystroem")
     assert relative(kernel.fit_transform(graphs), ODDCL().fit_transform(graphs)) < 1e-13
     assert kernel.map_.n_components == 20
 
 
-# -------------------------------------------------------------------- the same bits
+# -------------------------------------------------------------------- reproducibility
 
 
 @pytest.mark.parametrize("method", ["rff", "nystroem"])
-def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(method):
+def test_same_seed_gives_the_same_bits_for_any_n_jobs(method):
     graphs, new = smooth(), smooth(seed=5)
     kernels = [ODDCLApprox(method=method, n_components=30, random_state=7, n_jobs=n) for n in (None, 1, 2, 4)]
     first, *others = [(kernel.fit_transform(graphs), kernel.transform(new)) for kernel in kernels]
@@ -198,7 +198,7 @@ def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(method):
     assert not np.allclose(clone(kernels[0]).set_params(random_state=8).fit_transform(graphs), first[0])
 
 
-def test_portions_do_not_change_the_result(monkeypatch):
+def test_batch_size_does_not_change_the_result(monkeypatch):
     graphs, new = smooth(), smooth(seed=5)
     kernel = ODDCLApprox(method="rff", n_components=100, random_state=0)
     K, rows = kernel.fit_transform(graphs), kernel.transform(new)
@@ -226,15 +226,15 @@ def test_transform_uses_the_fitted_map(method):
 
 
 @pytest.mark.parametrize("method", ["rff", "nystroem"])
-def test_node_order_is_irrelevant(method):
+def test_node_order_does_not_matter(method):
     kernel = ODDCLApprox(method=method, n_components=20, random_state=0)
     K = kernel.fit_transform(MIXED.pack())
     np.testing.assert_allclose(kernel.transform(MIXED.reversed_nodes().pack()), K, atol=1e-12)
     np.testing.assert_allclose(clone(kernel).fit_transform(MIXED.reversed_nodes().pack()), K, atol=1e-12)
 
 
-def test_pivots_do_not_depend_on_the_order_of_nodes():
-    """They changed entries by up to 0.9 at 32 components."""
+def test_pivots_do_not_depend_on_node_order():
+    """Entries used to change by up to 0.9 with 32 components."""
     graphs = smooth()
     order = np.concatenate([g * 12 + np.random.default_rng(g).permutation(12) for g in range(60)])
     sources = np.repeat(np.arange(graphs.n_nodes), graphs.degrees)
@@ -258,14 +258,14 @@ def test_fitted_kernels_can_be_pickled(method):
     np.testing.assert_array_equal(again.transform(new), kernel.transform(new))
 
 
-# -------------------------------------------------------------------- the grid
+# -------------------------------------------------------------------- grids
 
 DEPTHS, LAMS = [0, 2, 1], [0.5, 1.0, 1.2]
 
 
 @pytest.mark.parametrize("method", ["rff", "nystroem"])
 @pytest.mark.parametrize("normalize", [True, False])
-def test_the_grid_equals_single_fits(method, normalize):
+def test_grid_equals_single_fits(method, normalize):
     graphs = smooth()
     options = {"method": method, "n_components": 24, "normalize": normalize, "random_state": 0}
     grid = gram_array(ODDCLApprox(**options), graphs, depth=DEPTHS, lam=LAMS)
@@ -277,12 +277,12 @@ def test_the_grid_equals_single_fits(method, normalize):
             )
 
 
-def test_the_grid_of_few_distinct_vectors_is_that_of_oddcl():
+def test_grid_of_few_distinct_vectors_equals_that_of_oddcl():
     expected = gram_array(ODDCL(), MIXED.pack(), depth=DEPTHS, lam=LAMS)
     np.testing.assert_allclose(gram_array(ODDCLApprox(), MIXED.pack(), depth=DEPTHS, lam=LAMS), expected, atol=1e-12)
 
 
-def test_a_lambda_that_overflows_is_rescaled_in_the_grid_and_refused_without_normalization():
+def test_overflowing_lam_is_rescaled_in_the_grid_and_raises_without_normalization():
     graphs = smooth()
     options = {"method": "rff", "n_components": 8, "random_state": 0}
     grid = gram_array(ODDCLApprox(**options), graphs, depth=[2], lam=[1.0, 1e40])
@@ -293,11 +293,11 @@ def test_a_lambda_that_overflows_is_rescaled_in_the_grid_and_refused_without_nor
         ODDCLApprox(2, lam=1e40, **options, normalize=False).fit(graphs)
 
 
-# -------------------------------------------------------------------- edges of the legal, and beyond
+# -------------------------------------------------------------------- edge cases and errors
 
 
 @pytest.mark.parametrize("method", ["rff", "nystroem", "auto"])
-def test_nothing_to_compare_gives_an_empty_matrix(method):
+def test_empty_collections_give_an_empty_matrix(method):
     kernel = ODDCLApprox(method=method, n_components=64, random_state=0)
     graphs, nothing = smooth()[:4], smooth()[:0]
     assert kernel.fit_transform(nothing).shape == (0, 0)
@@ -316,7 +316,7 @@ def test_graphs_without_nodes_give_zeros(method):
     assert not kernel.transform(collection.take([2]).pack()).any()
 
 
-def test_other_dimensions_are_refused():
+def test_different_dimensions_raise():
     kernel = ODDCLApprox(random_state=0).fit(MIXED.pack())
     with pytest.raises(InvalidGraphError, match="attributes"):
         kernel.transform(COLLECTIONS["one_attribute"].pack())
@@ -326,12 +326,12 @@ def test_other_dimensions_are_refused():
     "options",
     [{"method": "magic"}, {"n_components": 0}, {"random_state": "x"}, {"depth": -1}, {"lam": 0.0}],
 )
-def test_wrong_parameters_are_named(options):
+def test_invalid_parameters_raise(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         ODDCLApprox(**options).fit(MIXED.pack())
 
 
-def test_it_serves_in_a_pipeline():
+def test_works_in_a_pipeline():
     graphs, y = make_synthetic(24, n_nodes=12, n_edges=18, random_state=0)
     model = Pipeline([("kernel", ODDCLApprox(random_state=0)), ("svm", SVC(kernel="precomputed"))])
     search = GridSearchCV(model, {"kernel__depth": [0, 1], "svm__C": [1.0, 10.0]}, cv=3).fit(graphs, y)

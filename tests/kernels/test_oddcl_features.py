@@ -1,4 +1,4 @@
-"""ODDCLFeatures: rows whose inner products are the kernel, exactly or in expectation, and that linear models can use."""
+"""Tests of ODDCLFeatures: inner products equal the kernel, exactly or in expectation; linear models can use the rows."""
 
 import pickle
 
@@ -36,7 +36,7 @@ def some_graphs(n_graphs=40, d=2, seed=0, n_nodes=10):
 
 
 def hashed_products(features, graphs, n_seeds):
-    """Products of rows under many hashes and one map."""
+    """Return products of rows under many hashes and one map."""
     for seed in range(n_seeds):
         features._seed = seed
         yield products(features.transform(graphs))
@@ -71,7 +71,7 @@ def test_explicit_rows_are_sparse_and_ready_for_liblinear():
     assert Z.has_sorted_indices
 
 
-def test_trees_never_seen_have_no_column_but_count_in_the_length():
+def test_unseen_trees_have_no_column_but_count_in_the_norm():
     old, new = MIXED.take([1, 2, 3]).pack(), MIXED.take([4, 5, 7]).pack()
     features = ODDCLFeatures(n_features=None).fit(old)
     Z = features.transform(new)
@@ -83,7 +83,7 @@ def test_trees_never_seen_have_no_column_but_count_in_the_length():
 
 
 @pytest.mark.parametrize("method", ["rff", "nystroem"])
-def test_explicit_rows_are_the_kernel_of_their_map(method):
+def test_explicit_rows_give_the_kernel_of_their_map(method):
     graphs = some_graphs()
     features = ODDCLFeatures(method=method, n_components=10, n_features=None, random_state=0).fit(graphs)
     expected = ODDCL(node_kernel=lambda X, Y: features.map_(X) @ features.map_(Y).T).fit_transform(graphs)
@@ -97,7 +97,7 @@ def test_explicit_rows_are_the_kernel_of_their_map(method):
 @pytest.mark.parametrize("collection", ["mixed", "no_attributes", "directed"])
 @pytest.mark.slow
 def test_hashed_rows_are_unbiased(collection, n_features):
-    """Also with fewer columns than components, where vectors overlap themselves."""
+    """Also with fewer columns than components, where vectors collide with themselves."""
     graphs = LAWS_HOLD_ON[collection].take([1, 3, 5, 6, 9]).pack()
     expected = ODDCL(depth=2, lam=0.8, normalize=False).fit_transform(graphs)
     features = ODDCLFeatures(2, lam=0.8, n_features=n_features, normalize=False).fit(graphs)
@@ -125,7 +125,7 @@ def test_hashed_random_features_are_unbiased():
 
 
 @pytest.mark.parametrize("n_features", [64, 1024])
-def test_the_noise_of_hashing_keeps_its_bound(n_features):
+def test_hashing_noise_is_within_its_bound(n_features):
     graphs = some_graphs(12)
     features = ODDCLFeatures(method="nystroem", n_components=24, n_features=n_features, normalize=False)
     map_products = products(clone(features).set_params(n_features=None, random_state=0).fit_transform(graphs))
@@ -135,7 +135,7 @@ def test_the_noise_of_hashing_keeps_its_bound(n_features):
     assert (noise <= 2 / np.sqrt(n_features) * np.outer(lengths, lengths)).all()
 
 
-def test_a_tree_never_disturbs_itself():
+def test_tree_does_not_collide_with_itself():
     """One label and depth 0: all graphs share one tree, and hashing changes no product."""
     graphs = Graphs.from_edges(
         [[(0, 1)], [(0, 1), (1, 2)]], attributes=[[[0.0], [1.0]], [[0.5], [2.0], [3.0]]], labels=[["C"] * 2, ["C"] * 3]
@@ -146,7 +146,7 @@ def test_a_tree_never_disturbs_itself():
         np.testing.assert_allclose(products(Z), expected, rtol=1e-12)
 
 
-def test_errors_fall_with_the_number_of_columns():
+def test_error_decreases_with_the_number_of_columns():
     graphs = some_graphs()
     expected = ODDCL().fit_transform(graphs)
     errors = [
@@ -166,7 +166,7 @@ def test_normalized_rows_have_length_1():
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), np.array(MIXED.n_nodes) > 0, rtol=1e-14)
 
 
-def test_places_and_signs_are_spread_evenly():
+def test_columns_and_signs_are_uniformly_distributed():
     codes = np.arange(40_000, dtype=np.uint64)
     columns, signs, _ = vector_sums.place_trees(codes, 1, 40, 5)
     counts = np.bincount(columns, minlength=40)
@@ -177,17 +177,17 @@ def test_places_and_signs_are_spread_evenly():
     assert abs((columns == other).mean() - 1 / 40) < 0.005
 
 
-# -------------------------------------------------------------------- fitted, or not
+# -------------------------------------------------------------------- fitting
 
 
-def test_columns_of_data_independent_features_do_not_depend_on_the_fitted_graphs():
+def test_columns_of_data_independent_features_do_not_depend_on_the_training_graphs():
     features = ODDCLFeatures(**STATELESS)
     graphs = some_graphs()
     Z = features.fit_transform(graphs)
     np.testing.assert_array_equal(clone(features).fit(some_graphs(seed=9)[:3]).transform(graphs), Z)
 
 
-def test_features_must_be_fitted():
+def test_unfitted_features_raise():
     with pytest.raises(NotFittedError):
         ODDCLFeatures(**STATELESS).transform(some_graphs())
 
@@ -199,13 +199,13 @@ def test_parameters_are_checked_in_fit():
         ODDCLFeatures(**STATELESS, node_kernel="linear").fit(some_graphs())
 
 
-# BLAS rounds products of a few rows otherwise than those of many, and Nystroem's inverse root multiplies what differs: by up to
+# BLAS rounds products of few rows differently from those of many, and Nystroem's inverse root amplifies this: by up to
 # 5e-10 on an AMD EPYC with numpy 2.4.6.
 @pytest.mark.parametrize(
     ("options", "tolerance"),
     [(STATELESS, 1e-13), ({"random_state": 0}, 1e-8), ({"random_state": 0, "n_features": None}, 1e-8)],
 )
-def test_rows_do_not_depend_on_what_is_transformed_with_them(options, tolerance):
+def test_rows_do_not_depend_on_the_other_graphs_in_transform(options, tolerance):
     graphs = some_graphs()
     features = ODDCLFeatures(**options).fit(graphs[:20])
     whole = features.transform(graphs)
@@ -222,11 +222,11 @@ def test_without_attributes_one_component_is_exact():
     np.testing.assert_allclose(K, ODDCL().fit_transform(graphs), atol=1e-12)
 
 
-# -------------------------------------------------------------------- the same bits
+# -------------------------------------------------------------------- reproducibility
 
 
 @pytest.mark.parametrize("options", [STATELESS, {"random_state": 0}, {"random_state": 0, "n_features": None}])
-def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(options, monkeypatch):
+def test_same_seed_gives_the_same_bits_for_any_n_jobs(options, monkeypatch):
     monkeypatch.setattr(vector_sums, "NODES_PER_TASK", 30)
     graphs = some_graphs()
     first, *others = (ODDCLFeatures(**options, n_jobs=n).fit_transform(graphs) for n in (None, 1, 2, 4))
@@ -241,7 +241,7 @@ def test_other_seeds_give_other_columns():
 
 
 @pytest.mark.parametrize("n_features", [None, 64])
-def test_node_order_is_irrelevant(n_features):
+def test_node_order_does_not_matter(n_features):
     features = ODDCLFeatures(**{**STATELESS, "n_features": n_features}).fit(MIXED.pack())
     rows, reordered = (features.transform(c.pack()) for c in (MIXED, MIXED.reversed_nodes()))
     assert np.abs(rows - reordered).max() < 1e-12
@@ -281,18 +281,18 @@ def test_partial_fit_learns_from_chunks():
     assert model.score(features.transform(test), test.targets) > 0.9
 
 
-def test_it_serves_in_a_search():
+def test_works_in_a_grid_search():
     graphs, y = make_synthetic(24, n_nodes=12, n_edges=18, random_state=0)
     model = make_pipeline(ODDCLFeatures(n_features=64, random_state=0), LinearSVC(dual=True, max_iter=10_000))
     search = GridSearchCV(model, {"oddclfeatures__depth": [0, 1]}, cv=3).fit(graphs, y)
     assert search.predict(graphs).shape == y.shape
 
 
-# -------------------------------------------------------------------- edges of the legal, and beyond
+# -------------------------------------------------------------------- edge cases and errors
 
 
 @pytest.mark.parametrize("n_features", [None, 64])
-def test_nothing_gives_no_rows_and_no_nodes_give_zeros(n_features):
+def test_empty_collections_give_no_rows_and_empty_graphs_zeros(n_features):
     graphs = COLLECTIONS["isolated_nodes"].pack()
     features = ODDCLFeatures(n_features=n_features, random_state=0).fit(graphs)
     assert features.transform(graphs[:0]).shape == (0, features.n_features_out_)
@@ -305,7 +305,7 @@ def test_nothing_gives_no_rows_and_no_nodes_give_zeros(n_features):
         empty.transform(graphs)
 
 
-def test_graphs_of_another_kind_are_refused():
+def test_incompatible_graphs_raise():
     features = ODDCLFeatures(random_state=0).fit(MIXED.pack())
     for name in ("one_attribute", "no_labels", "directed"):
         with pytest.raises(
@@ -314,7 +314,7 @@ def test_graphs_of_another_kind_are_refused():
             features.transform(COLLECTIONS[name].pack())
 
 
-def test_a_lambda_that_overflows_is_rescaled_or_refused():
+def test_overflowing_lam_is_rescaled_or_raises():
     graphs = some_graphs()
     expected = ODDCL(2, lam=1e40).fit_transform(graphs)
     Z = ODDCLFeatures(2, lam=1e40, n_features=None, method="nystroem", n_components=400, random_state=0)
@@ -324,6 +324,6 @@ def test_a_lambda_that_overflows_is_rescaled_or_refused():
 
 
 @pytest.mark.parametrize("options", [{"n_features": 0}, {"method": "magic"}, {"n_components": 0}])
-def test_wrong_parameters_are_named(options):
+def test_invalid_parameters_raise(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         ODDCLFeatures(**options).fit(MIXED.pack())

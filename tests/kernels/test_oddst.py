@@ -1,4 +1,4 @@
-"""ODDST's features in the open: what they are, and that they can be read back."""
+"""Tests of the explicit features of ODDST: their values and names."""
 
 import re
 from collections import Counter
@@ -34,7 +34,7 @@ def names_of(kernel):
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_inner_products_of_features_are_the_kernel(options):
+def test_inner_products_of_features_equal_the_kernel(options):
     kernel = ODDST(**options).fit(MIXED.pack())
     Z = feature_rows(kernel, MIXED.pack())
     assert sp.issparse(Z)
@@ -44,7 +44,7 @@ def test_inner_products_of_features_are_the_kernel(options):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_features_of_new_graphs_multiply_to_transform(options):
-    """New graphs have trees that the fitted ones do not: these get no column, and still count for the norm."""
+    """Trees that only new graphs have get no column but count in the norm."""
     old, new = MIXED.take([1, 3, 6]), MIXED.take([0, 2, 4, 5, 7, 8, 9])
     kernel = ODDST(**options).fit(old.pack())
     Z, Z_new = feature_rows(kernel, old.pack()), feature_rows(kernel, new.pack())
@@ -77,7 +77,7 @@ def test_features_are_counts_times_a_power_of_lam():
 
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
 @pytest.mark.parametrize("name", ["edge_labels", "no_labels", "directed", "components"])
-def test_counts_by_name_equal_the_oracle(name, counting):
+def test_counts_by_name_match_the_oracle(name, counting):
     collection = COLLECTIONS[name]
     kernel = ODDST(depth=3, counting=counting, normalize=False).fit(collection.pack())
     names, Z = names_of(kernel), feature_rows(kernel, collection.pack())
@@ -87,16 +87,16 @@ def test_counts_by_name_equal_the_oracle(name, counting):
         assert Counter({names[t]: n for t, n in zip(Z[g].indices, Z[g].data, strict=True)}) == expected
 
 
-def test_sizes_are_the_nodes_of_the_trees():
+def test_sizes_are_the_numbers_of_tree_nodes():
     kernel = ODDST(depth=3).fit(MIXED.pack())
     assert [len(re.findall("[CNO]", name)) for name in names_of(kernel)] == kernel._fitted_features.sizes.tolist()
 
 
-# -------------------------------------------------------------------- reading a tree back
+# -------------------------------------------------------------------- parsing names of trees
 
 
 def parse(text):
-    """A tree in words as (labels, edges, edge labels), its root being node 0."""
+    """Parse the name of a tree into (labels, edges, edge labels); its root is node 0."""
     labels, edges, edge_labels, open_nodes, edge = [], [], [], [], None
     for token in re.findall(r"\w+:|\w+|[(),]", text):
         if token.endswith(":"):
@@ -113,14 +113,14 @@ def parse(text):
     return labels, edges, edge_labels
 
 
-def test_parse_reads_what_it_should():
+def test_parse_is_correct():
     assert parse("C(N,C(O))") == (["C", "N", "C", "O"], [(0, 1), (0, 2), (2, 3)], [None] * 3)
     assert parse("C(1:N)") == (["C", "N"], [(0, 1)], ["1"])
 
 
 @pytest.mark.parametrize("use_edge_labels", [False, True])
-def test_every_feature_can_be_read_and_encoded_again(use_edge_labels):
-    """The tree in words, drawn as a graph of its own, has the feature that it came from."""
+def test_every_feature_can_be_parsed_and_encoded_again(use_edge_labels):
+    """The parsed tree, as a graph of its own, has the feature that it came from."""
     edge_labels = [[f"e{label}" for label in graph] for graph in MIXED.edge_labels]
     collection = Collection(MIXED.edges, MIXED.n_nodes, MIXED.labels, None, edge_labels)
     kernel = ODDST(depth=3, counting="visits", use_edge_labels=use_edge_labels, normalize=False)
@@ -138,12 +138,12 @@ def test_every_feature_can_be_read_and_encoded_again(use_edge_labels):
     Z = feature_rows(kernel, drawn.pack())
     own = Z[np.arange(len(kernel._fitted_features.sizes)), np.arange(len(kernel._fitted_features.sizes))]
     assert (np.asarray(own) > 0).all()
-    # No feature of a tree's graph is larger than the tree, and only those of its size unroll all of it.
+    # No feature of a tree's graph is larger than the tree, and only those of equal size unroll all of it.
     sizes = kernel._fitted_features.sizes
     assert all((sizes[Z[t].indices] <= sizes[t]).all() for t in range(len(kernel._fitted_features.sizes)))
 
 
-def test_a_feature_is_read_as_the_documentation_says():
+def test_feature_name_matches_the_documentation():
     path = Collection([[(0, 1), (1, 2), (1, 3)]], [4], [["N", "C", "C", "O"]])
     kernel = ODDST(depth=2).fit(path.pack())
     assert "N(C(C,O))" in names_of(kernel)
@@ -151,7 +151,7 @@ def test_a_feature_is_read_as_the_documentation_says():
     assert "C(C(O),N)" in names_of(ODDST(depth=2).fit(chain.pack()))
 
 
-def test_nothing_can_be_read_before_fit():
+def test_features_raise_before_fit():
     kernel = ODDST()
     for read in (
         lambda: kernel.transform(MIXED.pack()),

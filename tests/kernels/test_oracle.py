@@ -1,4 +1,4 @@
-"""ODDST and ODDCL against the literal oracle: on the zoo, and on collections that hypothesis draws."""
+"""ODDST and ODDCL against the naive oracle, on the zoo and on collections drawn by hypothesis."""
 
 import math
 
@@ -27,7 +27,7 @@ def name(options):
 
 
 def assert_same_gram(actual, expected, rows=None, columns=None):
-    """Entries agree relative to sqrt(K(G, G) K(G', G')), which is what a skipped node pair may change."""
+    """Compare entries relative to sqrt(K(G, G) K(G', G')), the scale of a skipped node pair."""
     expected = np.array(expected, dtype=float).reshape(actual.shape)
     rows, columns = (expected.diagonal() if d is None else np.array(d, dtype=float) for d in (rows, columns))
     scale = np.sqrt(np.abs(rows))[:, None] * np.sqrt(np.abs(columns))[None, :]
@@ -51,7 +51,7 @@ def assert_normalized(actual, expected):
 
 @pytest.mark.parametrize("options", SETTINGS, ids=name)
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_oddst_equals_the_oracle(collection, options):
+def test_oddst_matches_the_oracle(collection, options):
     expected = naive.oddst(collection, collection, **options)
     assert_same_gram(ODDST(**options, normalize=False).fit_transform(collection.pack()), expected)
     assert_normalized(ODDST(**options).fit_transform(collection.pack()), expected)
@@ -59,7 +59,7 @@ def test_oddst_equals_the_oracle(collection, options):
 
 @pytest.mark.parametrize("options", SETTINGS, ids=name)
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_oddcl_equals_the_oracle(collection, options):
+def test_oddcl_matches_the_oracle(collection, options):
     expected = naive.oddcl(collection, collection, naive.rbf(default_gamma(collection)), **options)
     assert_same_gram(ODDCL(**options, normalize=False).fit_transform(collection.pack()), expected)
     assert_normalized(ODDCL(**options).fit_transform(collection.pack()), expected)
@@ -67,7 +67,7 @@ def test_oddcl_equals_the_oracle(collection, options):
 
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
-def test_gamma_0_gives_odd_st(collection, counting):
+def test_gamma_0_equals_odd_st(collection, counting):
     expected = naive.oddst(collection, collection, depth=2, counting=counting)
     kernel = ODDCL(depth=2, counting=counting, gamma=0.0, normalize=False)
     assert_same_gram(kernel.fit_transform(collection.pack()), expected)
@@ -78,7 +78,7 @@ WITH_EDGE_LABELS = {key: c for key, c in COLLECTIONS.items() if c.edge_labels is
 
 @pytest.mark.parametrize("collection", WITH_EDGE_LABELS.values(), ids=WITH_EDGE_LABELS)
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
-def test_edge_labels_equal_the_oracle(collection, counting):
+def test_edge_labels_match_the_oracle(collection, counting):
     options = {"depth": 2, "lam": 0.7, "counting": counting, "use_edge_labels": True}
     expected = naive.oddst(collection, collection, **options)
     assert_same_gram(ODDST(**options, normalize=False).fit_transform(collection.pack()), expected)
@@ -94,7 +94,7 @@ def test_edge_labels_matter():
 
 @pytest.mark.parametrize("missing_labels", ["degree", "constant"])
 @pytest.mark.parametrize("collection", ["no_labels", "bare", "path"])
-def test_missing_labels_equal_the_oracle(collection, missing_labels):
+def test_missing_labels_match_the_oracle(collection, missing_labels):
     collection = COLLECTIONS[collection]
     options = {"depth": 2, "lam": 0.7, "missing_labels": missing_labels}
     expected = naive.oddst(collection, collection, **options)
@@ -107,7 +107,7 @@ def test_missing_labels_equal_the_oracle(collection, missing_labels):
 
 
 def tanimoto_like(X, Y):
-    """A kernel of our own: 1 / (1 + |x - y|^2), the rational quadratic."""
+    """Return 1 / (1 + |x - y|^2), the rational quadratic, as a user-defined kernel."""
     return 1.0 / (1.0 + ((X[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2))
 
 
@@ -125,11 +125,11 @@ TAME = ["isolated_nodes", "path", "components", "equal_vectors", "repeated_edges
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
 @pytest.mark.parametrize("collection", TAME)
 @pytest.mark.parametrize("node_kernel", NODE_KERNELS)
-def test_node_kernels_equal_the_oracle(node_kernel, collection, counting):
+def test_node_kernels_match_the_oracle(node_kernel, collection, counting):
     given_kernel, literal = NODE_KERNELS[node_kernel]
     collection = COLLECTIONS[collection]
     if collection in (COLLECTIONS["directed"], COLLECTIONS["no_labels"]):
-        collection = collection.take(range(len(collection) - 1))  # numbers of 1e6 are the Gaussian's business
+        collection = collection.take(range(len(collection) - 1))  # values of 1e6 are only for the Gaussian
     options = {"depth": 2, "lam": 0.8, "counting": counting}
     kernel = ODDCL(**options, gamma=0.6, node_kernel=given_kernel, normalize=False)
     expected = naive.oddcl(collection, collection, literal, **options)
@@ -147,7 +147,7 @@ def test_node_kernels_use_the_default_gamma():
         assert_same_gram(actual, naive.oddcl(collection, collection, literal, depth=1))
 
 
-def test_the_node_kernel_does_not_matter_without_attributes():
+def test_node_kernel_does_not_matter_without_attributes():
     collection = COLLECTIONS["no_attributes"]
     expected = naive.oddst(collection, collection, depth=2)
     for node_kernel in ("linear", "laplacian", tanimoto_like):
@@ -155,8 +155,8 @@ def test_the_node_kernel_does_not_matter_without_attributes():
         assert_same_gram(actual, expected)
 
 
-def test_the_node_kernel_sees_only_pairs_of_equal_labels():
-    """Blocks of different labels never meet, so that a function is asked for no more than is needed."""
+def test_node_kernel_is_called_only_for_pairs_of_equal_labels():
+    """Blocks of different labels are not compared, so a function is not called more than needed."""
     collection, asked = COLLECTIONS["components"], []
 
     def spy(X, Y):
@@ -183,7 +183,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @SEARCH
 @given(collections(), OPTIONS)
-def test_oddst_equals_the_oracle_on_any_collection(collection, options):
+def test_oddst_matches_the_oracle_on_any_collection(collection, options):
     options["use_edge_labels"] = collection.edge_labels is not None
     expected = naive.oddst(collection, collection, **options)
     assert_same_gram(ODDST(**options, normalize=False).fit_transform(collection.pack()), expected)
@@ -192,10 +192,10 @@ def test_oddst_equals_the_oracle_on_any_collection(collection, options):
 
 @SEARCH
 @given(collections(), OPTIONS, st.sampled_from([0.0, 1e-3, 0.5, None, 20.0]))
-def test_oddcl_equals_the_oracle_on_any_collection(collection, options, gamma):
+def test_oddcl_matches_the_oracle_on_any_collection(collection, options, gamma):
     options["use_edge_labels"] = collection.edge_labels is not None
     width = default_gamma(collection) if gamma is None else gamma
-    # By definition 1, though 0 times an infinite square distance is not a number.
+    # 1 by definition, though 0 times an infinite squared distance is NaN.
     literal = naive.rbf(width) if width else lambda x, y: 1.0
     expected = naive.oddcl(collection, collection, literal, **options)
     assert_same_gram(ODDCL(**options, gamma=gamma, normalize=False).fit_transform(collection.pack()), expected)
@@ -208,13 +208,13 @@ def test_oddcl_equals_the_oracle_on_any_collection(collection, options, gamma):
     st.sampled_from(sorted(NODE_KERNELS)),
     st.sampled_from(naive.COUNTINGS),
 )
-def test_node_kernels_equal_the_oracle_on_any_collection(collection, node_kernel, counting):
+def test_node_kernels_match_the_oracle_on_any_collection(collection, node_kernel, counting):
     given_kernel, literal = NODE_KERNELS[node_kernel]
     options = {"depth": 2, "counting": counting, "lam": 0.8}
     kernel = ODDCL(**options, gamma=0.6, node_kernel=given_kernel, normalize=False)
     expected = naive.oddcl(collection, collection, literal, **options)
     actual = kernel.fit_transform(collection.pack())
-    # A linear kernel may cancel to 0: what counts is how large the terms are, not what is left of them.
+    # A linear kernel may cancel to 0: the scale is that of the terms, not of their sum.
     bound = naive.oddcl(collection, collection, lambda x, y: abs(literal(x, y)), **options)
     np.testing.assert_array_less(
         np.abs(actual - np.reshape(expected, actual.shape)), 1e-12 * np.reshape(bound, actual.shape) + 1e-15
@@ -223,7 +223,7 @@ def test_node_kernels_equal_the_oracle_on_any_collection(collection, node_kernel
 
 @SEARCH
 @given(collections(dimension=2), collections(dimension=2), OPTIONS)
-def test_transform_of_other_graphs_equals_the_oracle(fitted, new, options):
+def test_transform_of_other_graphs_matches_the_oracle(fitted, new, options):
     new = _like(new, fitted)
     literal = naive.rbf(0.5)
     rows, columns, K = (naive.oddcl(a, b, literal, **options) for a, b in ((new, new), (fitted, fitted), (new, fitted)))
@@ -236,7 +236,7 @@ def test_transform_of_other_graphs_equals_the_oracle(fitted, new, options):
 
 
 def _like(new, fitted):
-    """The collection with the direction of the other one, and with labels only if that one has them."""
+    """Return the collection with the direction of the other one, and with labels only if that one has them."""
     labels = new.labels or [["C"] * n for n in new.n_nodes]
     return type(new)(
         edges=new.edges,
@@ -252,7 +252,7 @@ def _like(new, fitted):
 
 @pytest.mark.parametrize("offset", [1e3, 1e6, 1e9, 1e12])
 def test_vectors_far_from_the_origin_keep_their_distances(offset):
-    """Only differences matter: 1e9 and 1e9 + 1 are exact numbers, and their distance is 1."""
+    """Only differences matter: 1e9 and 1e9 + 1 are exact, and their distance is 1."""
     collection = COLLECTIONS["one_attribute"].take([1, 2])
     vectors = [[[offset]], [[offset], [offset + 1.0], [offset + 2.0], [offset - 1.0]]]
     moved = type(collection)(collection.edges, collection.n_nodes, [["C"], ["C"] * 4], vectors)

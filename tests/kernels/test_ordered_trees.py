@@ -1,4 +1,4 @@
-"""C'_ST: the literal oracle, and what it shows: its value hangs on the order of equal siblings, that of ODDCL does not."""
+"""Tests of C'_ST: the naive oracle, and that its value depends on the order of equal siblings, unlike that of ODDCL."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize("options", SETTINGS, ids=lambda options: "-".join(map(str, options.values())))
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_the_zoo_equals_the_oracle(collection, options):
+def test_zoo_matches_the_oracle(collection, options):
     literal = naive.rbf(default_gamma(collection))
     expected = naive_matching.ordered_st(collection, collection, literal, **{"tie_break": "lexicographic", **options})
     kernel = OrderedTrees(**options, normalize=False)
@@ -56,7 +56,7 @@ def test_the_zoo_equals_the_oracle(collection, options):
     st.sampled_from(naive.COUNTINGS),
     st.sampled_from([0.5, 1.0, 1.5]),
 )
-def test_any_collection_equals_the_oracle(collection, depth, tie_break, counting, lam):
+def test_any_collection_matches_the_oracle(collection, depth, tie_break, counting, lam):
     options = {"depth": depth, "tie_break": tie_break, "counting": counting, "lam": lam}
     options["use_edge_labels"] = collection.edge_labels is not None
     expected = naive_matching.ordered_st(collection, collection, naive.rbf(0.4), **options)
@@ -71,7 +71,7 @@ def test_any_collection_equals_the_oracle(collection, depth, tie_break, counting
 
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
-def test_without_vectors_it_is_odd_st(tie_break, counting):
+def test_without_attributes_it_equals_odd_st(tie_break, counting):
     graphs = COLLECTIONS["edge_labels"].pack()
     expected = ODDST(depth=2, counting=counting, lam=0.8).fit_transform(graphs)
     options = {"depth": 2, "counting": counting, "lam": 0.8, "tie_break": tie_break}
@@ -89,7 +89,7 @@ def test_without_vectors_it_is_odd_st(tie_break, counting):
 
 
 def star(*vectors):
-    """A center and leaves that have one label, and the given vectors."""
+    """Return a star whose leaves have one label and the given vectors."""
     edges = [(0, i + 1) for i in range(len(vectors))]
     nodes = [[0.0] * len(vectors[0]), *map(list, vectors)]
     return {"n_nodes": len(nodes), "edges": edges, "labels": ["C"] * len(nodes), "attributes": nodes}
@@ -99,23 +99,23 @@ def value(kernel, *graphs):
     return kernel.fit_transform(collect(*graphs).pack())[0, 1]
 
 
-def test_isomorphic_graphs_get_another_value_when_ties_are_broken_by_number():
-    """The same star drawn twice, leaves numbered differently: 1 if they were known to be the same."""
+def test_isomorphic_graphs_differ_when_ties_are_broken_by_number():
+    """The same star twice, with leaves numbered differently; 1 would mean that they are equal."""
     one, same = star([1.0], [3.0]), star([3.0], [1.0])
     assert value(OrderedTrees(1, tie_break="given"), one, same) == pytest.approx(0.98258618, abs=1e-8)
     for kernel in (OrderedTrees(1), OrderedTrees(1, tie_break="colexicographic"), ODDCL(1)):
         assert value(kernel, one, same) == pytest.approx(1.0, abs=1e-14)
 
 
-def test_the_value_depends_on_the_rule():
+def test_value_depends_on_the_tie_rule():
     """First coordinates pair the leaves one way, last coordinates the other; ODDCL needs no rule."""
     one, other = star([0.0, 0.0], [1.0, 2.0]), star([0.0, 2.0], [1.0, 0.0])
     first, last = (value(OrderedTrees(1, lam=3.0, tie_break=rule), one, other) for rule in TIE_BREAKS[:2])
     assert abs(first - last) > 0.005
 
 
-def test_the_value_jumps_when_siblings_change_places():
-    """Leaves (0, 0) and (e, 5): their order, and so what they are compared with, turns on the sign of e."""
+def test_value_is_discontinuous_when_siblings_swap():
+    """Leaves (0, 0) and (e, 5): their order, and so what they are compared with, depends on the sign of e."""
     fixed = star([0.0, 0.0], [1.0, 5.0])
     before, after = (value(OrderedTrees(1), fixed, star([0.0, 0.0], [e, 5.0])) for e in (-1e-9, 1e-9))
     assert abs(before - after) > 0.005
@@ -123,7 +123,7 @@ def test_the_value_jumps_when_siblings_change_places():
     assert smooth[0] == pytest.approx(smooth[1], abs=1e-8)
 
 
-# -------------------------------------------------------------------- laws
+# -------------------------------------------------------------------- properties
 
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
@@ -136,14 +136,14 @@ def test_gram_is_positive_semidefinite_under_every_rule(collection, tie_break):
 
 @SEARCH
 @given(collections(min_graphs=1), st.sampled_from(TIE_BREAKS[:2]))
-def test_numbering_is_irrelevant_under_the_first_two_rules(collection, tie_break):
+def test_node_order_does_not_matter_under_the_first_two_rules(collection, tie_break):
     kernel = OrderedTrees(2, tie_break=tie_break, gamma=0.5)
     K = kernel.fit_transform(collection.pack())
     again = kernel.transform(collection.reversed_nodes().pack())
     np.testing.assert_allclose(again, K, rtol=0, atol=1e-12)
 
 
-def test_the_size_of_batches_and_the_number_of_workers_change_nothing(monkeypatch):
+def test_batch_size_and_n_jobs_do_not_change_the_result(monkeypatch):
     graphs = COLLECTIONS["edge_labels"].pack()
     K = OrderedTrees(2).fit_transform(graphs)
     monkeypatch.setattr(ordered_trees, "BATCH_BYTES", 1)
@@ -152,8 +152,8 @@ def test_the_size_of_batches_and_the_number_of_workers_change_nothing(monkeypatc
     np.testing.assert_allclose(small[0], K, rtol=0, atol=1e-14)
 
 
-def test_transform_of_new_graphs_is_the_block_of_the_whole():
-    """Packed apart: the new graphs have labels and trees that the fitted ones do not have."""
+def test_transform_of_new_graphs_equals_the_block_of_the_whole():
+    """The parts are packed separately: the new graphs have labels and trees that the training graphs do not have."""
     collection = COLLECTIONS["edge_labels"]
     whole = OrderedTrees(2).fit_transform(collection.pack())
     for old, new in (([1, 2, 6], [0, 3, 4, 5, 7]), ([0], [3]), ([3], [0, 2])):
@@ -161,7 +161,7 @@ def test_transform_of_new_graphs_is_the_block_of_the_whole():
         np.testing.assert_allclose(part, whole[np.ix_(new, old)], rtol=0, atol=1e-13)
 
 
-def test_weights_that_overflow_are_refused_or_rescaled():
+def test_overflowing_weights_raise_or_are_rescaled():
     graphs = COLLECTIONS["diamonds"].pack()
     with pytest.raises(ValueError, match="overflows"):
         OrderedTrees(3, lam=1e60, normalize=False).fit(graphs)
@@ -169,7 +169,7 @@ def test_weights_that_overflow_are_refused_or_rescaled():
 
 
 @pytest.mark.parametrize("name", ["BZR"])
-def test_some_hundred_real_graphs(data_dir, name):
+def test_gram_of_real_graphs_is_positive_semidefinite_and_normalized(data_dir, name):
     from treegram import load_tu
 
     graphs = load_tu(name, data_dir=data_dir)[0][:150]

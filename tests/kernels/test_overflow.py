@@ -1,4 +1,4 @@
-"""lam ** size for very large trees and very large or small lam: an error, or an exact result; never inf or NaN."""
+"""lam ** size for very large trees and very large or small lam gives an error or an exact result, never inf or NaN."""
 
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ MIXED = LAWS_HOLD_ON["mixed"]
 
 
 def layers(width, n_layers):
-    """Layers of ``width`` nodes, each joined to all nodes of the next: the trees from one end have width^layers leaves."""
+    """Return layers of ``width`` nodes, each joined to the next: trees from one end have width^layers leaves."""
     edges = [
         (width * i + a, width * (i + 1) + b) for i in range(n_layers - 1) for a in range(width) for b in range(width)
     ]
@@ -25,7 +25,7 @@ def layers(width, n_layers):
 
 
 BIG = layers(4, 7)
-BIG_SIZE = sum(4**j for j in range(7)) + 4 * 3  # the other nodes of the first layer hang below the second
+BIG_SIZE = sum(4**j for j in range(7)) + 4 * 3  # the other nodes of the first layer are below the second
 MESSAGE = rf"depth=6 the largest tree has {BIG_SIZE} nodes, too many for lam=1\.2\..*smaller lam.*normalize=True"
 
 
@@ -37,20 +37,20 @@ def make(request):
 # -------------------------------------------------------------------- the error
 
 
-def test_overflow_is_an_error_that_names_depth_lam_and_size(make):
+def test_overflow_raises_and_names_depth_lam_and_size(make):
     kernel = make(6, lam=1.2, normalize=False)
     for compute in (kernel.fit, kernel.fit_transform, lambda X: gram_array(kernel, X, depth=[1, 6], lam=[0.5, 1.2])):
         with pytest.raises(ValueError, match=MESSAGE):
             compute(BIG.pack())
 
 
-def test_overflow_of_new_graphs_is_an_error(make):
+def test_overflow_of_new_graphs_raises(make):
     kernel = make(6, lam=1.2, normalize=False).fit(BIG.take([1]).pack())
     with pytest.raises(ValueError, match=MESSAGE):
         kernel.transform(BIG.pack())
 
 
-def test_the_lam_that_the_error_proposes_works(make):
+def test_lam_suggested_by_the_error_works(make):
     with pytest.raises(ValueError, match="lam") as caught:
         make(6, lam=1.2, normalize=False).fit(BIG.pack())
     proposed = float(str(caught.value).split("at most ")[1].split(" ")[0])
@@ -71,7 +71,7 @@ def test_lam_of_at_most_1_never_overflows(make, lam):
 
 
 def exact_gram(make, collection, lam, **options):
-    """The normalized matrix in exact arithmetic, rounded once."""
+    """Return the normalized matrix in exact arithmetic, rounded once."""
     if make is ODDST:
         K = naive.oddst(collection, collection, lam=Fraction(lam), **options)
     else:
@@ -106,8 +106,8 @@ def test_normalized_results_are_exact_for_large_trees(make):
     np.testing.assert_allclose(kernel.fit_transform(collection.pack()), expected, rtol=0, atol=1e-11)
 
 
-def test_graphs_with_the_same_huge_trees_are_alike(make):
-    """Every weight overflows, and still two equal graphs have similarity 1, and a third one a sensible value."""
+def test_graphs_with_the_same_huge_trees_are_equal(make):
+    """Every weight overflows, and still equal graphs have similarity 1, and a third one a plausible value."""
     twins = Collection(
         [BIG.edges[0]] * 2 + [BIG.edges[0][1:]],
         [BIG.n_nodes[0]] * 3,
@@ -127,7 +127,7 @@ def test_graphs_with_the_same_huge_trees_are_alike(make):
         "transform_of_a_part_equals_the_block_of_the_whole",
         "normalized_diagonal_is_1",
         "gram_is_positive_semidefinite",
-        "a_pickled_kernel_gives_the_same_result",
+        "pickled_kernel_gives_the_same_result",
     ],
 )
 def test_laws_hold_for_extreme_lam(make, law, lam):
@@ -135,7 +135,7 @@ def test_laws_hold_for_extreme_lam(make, law, lam):
 
 
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
-def test_a_grid_with_and_without_overflow_equals_single_computations(make, counting):
+def test_grid_with_and_without_overflow_equals_single_computations(make, counting):
     lams = [0.5, 1e40, 1.2, 1e150]
     grid = gram_array(make(counting=counting), MIXED.pack(), depth=[3, 0, 2], lam=lams)
     for i, depth in enumerate([3, 0, 2]):
@@ -152,7 +152,7 @@ def test_features_are_exact_for_extreme_lam():
 
 
 @pytest.mark.parametrize("kernel", [ODDCL, ODDST])
-def test_whole_numbers_beyond_any_machine_number_are_numbers(kernel):
+def test_integers_beyond_64_bits_are_accepted(kernel):
     graphs = LAWS_HOLD_ON["mixed"].pack()
     np.testing.assert_array_equal(
         kernel(depth=1, lam=10**30).fit_transform(graphs), kernel(depth=1, lam=1e30).fit_transform(graphs)
@@ -161,8 +161,8 @@ def test_whole_numbers_beyond_any_machine_number_are_numbers(kernel):
 
 @pytest.mark.parametrize("make", [ODDST, ODDCL])
 @pytest.mark.parametrize("lam", [5e-324, 1e-310, 1e-101])
-def test_a_tiny_lambda_is_rescaled(make, lam):
-    """Gram matrices were infinite without a warning. Trees of one node outweigh all others."""
+def test_tiny_lam_is_rescaled(make, lam):
+    """Gram matrices used to be infinite without a warning. Trees of one node outweigh all others."""
     graphs = MIXED.pack()
     expected = make(lam=1e-60).fit_transform(graphs)
     np.testing.assert_allclose(make(lam=lam).fit_transform(graphs), expected, atol=1e-12)
@@ -173,7 +173,7 @@ def test_a_tiny_lambda_is_rescaled(make, lam):
     assert np.isfinite(make(lam=lam, normalize=False).fit_transform(graphs)).all()
 
 
-def test_kernels_too_small_to_be_normalized_are_refused():
+def test_kernels_too_small_to_normalize_raise():
     graphs = Graphs.from_edges([[(0, 1)]] * 2, attributes=[[[1e-160], [2e-160]]] * 2)
     with pytest.raises(ValueError, match=r"Graph 0: its ODDCL kernel with itself is too small for double precision"):
         ODDCL(node_kernel="linear").fit_transform(graphs)

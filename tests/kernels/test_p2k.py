@@ -1,4 +1,4 @@
-"""P2K: the worked examples, the literal oracle with the same draws, expected values, and what is learned."""
+"""Tests of P2K: worked examples, the naive oracle with the same draws, expected values, and what is learned."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ PLAIN = {"mode": "hash", "standardize": False}
 P2 = {"n_nodes": 2, "edges": [(0, 1)], "labels": ["A", "B"], "attributes": [[0.0], [1.0]]}
 P2_FAR = {**P2, "attributes": [[0.0], [2.0]]}
 
-# -------------------------------------------------------------------- the worked examples of BASELINES section 10
+# -------------------------------------------------------------------- worked examples: BASELINES section 10
 
 
 def test_hashes_of_a_path():
@@ -35,7 +35,7 @@ def test_hashes_of_a_path():
 
 
 def test_expected_value_of_the_worked_example():
-    """Each iteration draws anew, so that a mean over many of them is one over many seeds; odd and even ones are alike here."""
+    """Each iteration uses new draws, so the mean over many iterations is one over many seeds; all are alike here."""
     alike = 0.279364
     assert naive_matching.collision_probability(1.0, 1.0) == pytest.approx(alike, abs=5e-7)
     n = 20000
@@ -45,7 +45,7 @@ def test_expected_value_of_the_worked_example():
 
 
 @pytest.mark.parametrize(("distance", "probability"), [(2.0, 0.153110), (0.5, 0.448683), (0.0, 1.0)])
-def test_printed_collision_probabilities(distance, probability):
+def test_printed_collision_probabilities_are_reproduced(distance, probability):
     assert naive_matching.collision_probability(distance, 1.0) == pytest.approx(probability, abs=5e-7)
     draws = draw(np.random.RandomState(0), 20000, 1)
     here, there = (hash_values(y * draws.directions, draws.offsets, 1.0) for y in (0.7, 0.7 + distance))
@@ -55,7 +55,7 @@ def test_printed_collision_probabilities(distance, probability):
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hash", "gmm"])
 def test_mean_over_seeds_is_the_expected_kernel(mode):
-    """All coincidences counted with their probabilities, for labels that spread and columns that do or do not."""
+    """All collisions counted with their probabilities, for labels that spread and columns that do or do not."""
     collection = LAWS_HOLD_ON["mixed"].take([1, 3, 6, 5])
     options = {"label_width": 0.7, "attribute_width": 0.5}
     kernels = [
@@ -64,7 +64,7 @@ def test_mean_over_seeds_is_the_expected_kernel(mode):
     ]
     draws = np.array([kernel.fit_transform(collection.pack()) for kernel in kernels])
     columns = literal_columns(kernels[0], collection, collection) if mode == "gmm" else collection.attributes
-    if mode == "gmm":  # all vectors are samples, in an order that does not matter for the mean
+    if mode == "gmm":  # all vectors are sampled, in an order that does not affect the mean
         assert len(kernels[0].samples_) == sum(collection.n_nodes)
     expected = naive_matching.expected_p2k(collection, iterations=2, columns=columns, spreads=mode == "gmm", **options)
     error = draws.std(axis=0) / np.sqrt(len(draws))
@@ -75,7 +75,7 @@ def test_mean_over_seeds_is_the_expected_kernel(mode):
 
 
 def literal_columns(kernel, fitted, collection):
-    """The columns of all nodes at iteration 0, by the book."""
+    """Return the columns of all nodes at iteration 0 by the definition."""
     if collection.attributes is None:
         return [[[0.0]] * n for n in collection.n_nodes]
     d = kernel.graphs_.n_attributes
@@ -122,7 +122,7 @@ def literal_histograms(kernel, fitted, collection):
 
 
 def literal_widths(kernel, fitted):
-    """One width for all columns, or the interquartile range of each over the fitted nodes."""
+    """Return one width for all columns, or the interquartile range of each over the training nodes."""
     columns = [row for graph in literal_columns(kernel, fitted, fitted) for row in graph]
     if kernel.attribute_width != "scale":
         return [kernel.attribute_width] * len(columns[0])
@@ -144,7 +144,7 @@ ZOO = {key: collection for key, collection in COLLECTIONS.items() if sum(collect
 
 @pytest.mark.parametrize("options", SETTINGS, ids=lambda options: "-".join(map(str, options.values())))
 @pytest.mark.parametrize("collection", ZOO.values(), ids=ZOO)
-def test_the_zoo_equals_the_oracle(collection, options):
+def test_zoo_matches_the_oracle(collection, options):
     kernel = P2K(3, normalize=False, random_state=1, **options)
     K = kernel.fit_transform(collection.pack())
     histograms = literal_histograms(kernel, collection, collection)
@@ -156,7 +156,7 @@ def test_the_zoo_equals_the_oracle(collection, options):
 
 @SEARCH
 @given(collections(min_graphs=1, scale="plain"), st.sampled_from(SETTINGS), st.integers(0, 4), st.integers(0, 99))
-def test_any_collection_equals_the_oracle(collection, options, iterations, seed):
+def test_any_collection_matches_the_oracle(collection, options, iterations, seed):
     kernel = P2K(iterations, normalize=False, random_state=seed, **options)
     K = kernel.fit_transform(collection.pack())
     histograms = literal_histograms(kernel, collection, collection) if sum(collection.n_nodes) else []
@@ -165,8 +165,8 @@ def test_any_collection_equals_the_oracle(collection, options, iterations, seed)
 
 
 @pytest.mark.parametrize("options", SETTINGS, ids=lambda options: "-".join(map(str, options.values())))
-def test_new_graphs_equal_the_oracle(options):
-    """Among the new graphs are labels that the fitted ones do not have, and vectors farther out."""
+def test_new_graphs_match_the_oracle(options):
+    """The new graphs have labels that the training graphs do not have, and more distant vectors."""
     collection = COLLECTIONS["edge_labels"]
     fitted, new = collection.take([1, 4, 6]), collection.take([0, 2, 3, 5, 7, 10])
     kernel = P2K(3, normalize=False, **options).fit(fitted.pack())
@@ -186,19 +186,19 @@ def test_new_graphs_equal_the_oracle(options):
 
 
 def test_many_labels_are_handled_sparsely():
-    """More labels than are stored as full rows; the same bins as with few."""
+    """More labels than are stored as dense rows; the same bins as with few."""
     n = 200
     edges = [[(i, i + 1) for i in range(n - 1)]]
     graphs = Graphs.from_edges(edges, labels=[list(range(n))])
     K = P2K(2, label_width=1e-10, normalize=False).fit_transform(graphs)
-    assert K[0, 0] == 3 * n  # no two nodes are alike
+    assert K[0, 0] == 3 * n  # no two nodes are equal
 
 
-# -------------------------------------------------------------------- laws
+# -------------------------------------------------------------------- properties
 
 
 @pytest.mark.parametrize("options", SETTINGS, ids=lambda options: "-".join(map(str, options.values())))
-def test_gram_is_positive_semidefinite_and_blind_to_order(options):
+def test_gram_is_positive_semidefinite_and_invariant_to_node_order(options):
     collection = COLLECTIONS["edge_labels"]
     kernel = P2K(**options)
     K = kernel.fit_transform(collection.pack())
@@ -209,7 +209,7 @@ def test_gram_is_positive_semidefinite_and_blind_to_order(options):
 
 
 @pytest.mark.parametrize("options", [PLAIN, {"mode": "gmm", "normalize": False}])
-def test_a_grid_equals_single_computations(options):
+def test_grid_equals_single_computations(options):
     graphs = COLLECTIONS["edge_labels"].pack()
     kernel = P2K(random_state=3, **options)
     grid = gram_array(kernel, graphs, n_iterations=[4, 0, 2])
@@ -223,7 +223,7 @@ def test_a_grid_equals_single_computations(options):
             gram_array(kernel, graphs, n_iterations=iterations)
 
 
-def test_the_size_and_number_of_tasks_change_no_bit(monkeypatch):
+def test_size_and_number_of_tasks_change_no_bit(monkeypatch):
     graphs = COLLECTIONS["edge_labels"].pack()
     K = P2K().fit_transform(graphs)
     monkeypatch.setattr(products, "ENTRIES_PER_TASK", 5)
@@ -231,7 +231,7 @@ def test_the_size_and_number_of_tasks_change_no_bit(monkeypatch):
         np.testing.assert_array_equal(P2K(n_jobs=n_jobs).fit_transform(graphs), K)
 
 
-def test_the_same_seed_gives_the_same_kernel_and_another_another():
+def test_same_seed_gives_the_same_kernel_and_another_seed_another():
     graphs = COLLECTIONS["edge_labels"].pack()
     K = P2K(random_state=7).fit_transform(graphs)
     np.testing.assert_array_equal(P2K(random_state=7).fit_transform(graphs), K)
@@ -239,7 +239,7 @@ def test_the_same_seed_gives_the_same_kernel_and_another_another():
     assert np.isfinite(P2K(random_state=None).fit_transform(graphs)).all()
 
 
-def test_without_learning_a_part_is_a_block_of_the_whole():
+def test_without_learning_a_part_equals_a_block_of_the_whole():
     collection = COLLECTIONS["edge_labels"]
     whole = P2K(**PLAIN).fit_transform(collection.pack())
     old, new = [1, 4, 6], [0, 2, 3, 5, 7]
@@ -247,7 +247,7 @@ def test_without_learning_a_part_is_a_block_of_the_whole():
     np.testing.assert_array_equal(part, whole[np.ix_(new, old)])
 
 
-def test_what_is_learned_comes_from_the_fitted_graphs():
+def test_learned_values_come_from_the_training_graphs():
     collection = COLLECTIONS["edge_labels"]
     fitted = P2K(n_samples=4).fit(collection.take([3, 4]).pack())
     vectors = np.array(collection.attributes[3] + collection.attributes[4])
@@ -262,7 +262,7 @@ def test_what_is_learned_comes_from_the_fitted_graphs():
     np.testing.assert_array_equal(fitted.mean_, before)
 
 
-def test_equal_attributes_have_no_variance_and_do_no_harm():
+def test_constant_attributes_are_valid():
     graphs = COLLECTIONS["equal_vectors"].pack()
     for mode in ("hash", "gmm"):
         np.testing.assert_array_equal(
@@ -270,7 +270,7 @@ def test_equal_attributes_have_no_variance_and_do_no_harm():
         )
 
 
-def test_huge_attributes_are_scaled_or_refused():
+def test_huge_attributes_are_scaled_or_raise():
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1)]], attributes=[[[0.0], [1e160]], [[5e159], [-1e160]]])
     for mode in ("hash", "gmm"):
         K = P2K(mode=mode).fit_transform(graphs)
@@ -283,8 +283,8 @@ def test_huge_attributes_are_scaled_or_refused():
 
 
 @pytest.mark.parametrize("mode", ["hash", "gmm"])
-def test_graphs_of_one_node_and_without_edges(mode):
-    """A node without edges has zeros from the first step on, in all of which it is like any other such node."""
+def test_single_node_graphs_and_graphs_without_edges(mode):
+    """A node without edges has zeros after the first step, and then equals any other such node."""
     graphs = Graphs.from_edges(
         [[], [], []], labels=[["A"], ["B"], ["A", "B"]], attributes=[[[0.0]], [[0.0]], [[0.0]] * 2]
     )
@@ -295,7 +295,7 @@ def test_graphs_of_one_node_and_without_edges(mode):
 
 @pytest.mark.parametrize("standardize", [True, False])
 def test_densities_of_many_attributes_do_not_overflow(standardize):
-    """With more attributes than nodes their covariance is next to singular, and densities are beyond any number."""
+    """With more attributes than nodes their covariance is nearly singular, and densities overflow."""
     rng = np.random.default_rng(0)
     edges = np.array([[i, i + 1] for i in range(19)])
     graphs = Graphs.from_arrays([0, 20, 40, 60], edges, attributes=rng.normal(size=(60, 1000)))

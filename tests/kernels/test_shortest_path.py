@@ -1,4 +1,4 @@
-"""ShortestPath: worked examples, the literal oracle, GraKeL, and the odd cases."""
+"""Tests of ShortestPath: worked examples, the naive oracle, GraKeL, and special cases."""
 
 import math
 import warnings
@@ -57,29 +57,29 @@ def test_worked_example_of_the_brownian_bridge(c):
     assert K[P2, P3] == pytest.approx(c * (4 + 4 * q * q) + (c - 1) * 4 * q, rel=1e-14)
 
 
-def test_a_bridge_of_width_1_is_delta():
+def test_bridge_of_width_1_equals_delta():
     K = ShortestPath(normalize=False).fit_transform(EXAMPLES)
     np.testing.assert_array_equal(ShortestPath("brownian", c=1, normalize=False).fit_transform(EXAMPLES), K)
     half = ShortestPath("brownian", c=0.5, normalize=False).fit_transform(EXAMPLES)
     np.testing.assert_allclose(half, 0.5 * K, rtol=1e-15)
 
 
-def test_a_bridge_wider_than_all_distances_compares_ends_alone():
-    """c - |a - b| is c but for a part that vanishes: all pairs of pairs count, whatever their distances."""
+def test_bridge_wider_than_all_distances_compares_only_ends():
+    """c - |a - b| is nearly c: all pairs of pairs count, whatever their distances."""
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]])
     K = ShortestPath("brownian", c=1e9, normalize=False).fit_transform(graphs)
     np.testing.assert_allclose(K / 1e9, [[4, 12], [12, 36]], rtol=1e-8)
 
 
-def test_directed_distances_by_hand():
-    """0 -> 1 -> 2: two pairs at distance 1, one at 2, none back; 2 -> 0 closes a circle of three pairs of each."""
+def test_directed_distances_match_a_hand_calculation():
+    """0 -> 1 -> 2: two pairs at distance 1, one at 2, none back; 2 -> 0 closes a cycle with three pairs of each."""
     path, circle = [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 0)]
     graphs = Graphs.from_edges([path, circle], directed=True)
     assert ShortestPath(normalize=False).fit_transform(graphs).tolist() == [[4 + 1, 6 + 3], [6 + 3, 9 + 9]]
 
 
 def test_direction_of_a_pair_matters():
-    """Undirected too: both ends are compared in the order of the pair, so that one of the two orders fits."""
+    """Also if undirected: both ends are compared in the order of the pair, so that one of the two orders matches."""
     there, back = [[0.0], [50.0]], [[50.0], [0.0]]
     undirected = Graphs.from_edges([[(0, 1)], [(0, 1)]], attributes=[there, back])
     directed = Graphs.from_edges([[(0, 1)], [(0, 1)]], attributes=[there, back], directed=True)
@@ -88,8 +88,8 @@ def test_direction_of_a_pair_matters():
 
 
 @pytest.mark.parametrize("normalize", [False, True])
-def test_without_a_path_there_is_nothing_to_compare(normalize):
-    """Graphs without nodes, of one node, and without edges: 0 with every graph, themselves included."""
+def test_graphs_without_paths_give_zeros(normalize):
+    """Graphs without nodes, of one node, and without edges: 0 with every graph, including themselves."""
     graphs = Graphs.from_edges([[], [], [], [(0, 1)]], n_nodes=[0, 1, 3, 2], attributes=[[], [0], [0, 0, 0], [0, 0]])
     expected = np.zeros((4, 4))
     expected[3, 3] = 1 if normalize else 4
@@ -98,7 +98,7 @@ def test_without_a_path_there_is_nothing_to_compare(normalize):
     np.testing.assert_allclose(kernel.transform(graphs), expected, rtol=1e-15)
 
 
-def test_components_do_not_meet():
+def test_components_are_independent():
     both = Graphs.from_edges([[(0, 1), (1, 2), (3, 4)]], n_nodes=[6])
     apart = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]])
     K = ShortestPath(normalize=False).fit_transform(apart)
@@ -127,7 +127,7 @@ def as_gram(values, shape):
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("labels", LABELS[:2], ids=str)
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_shortest_path_equals_the_oracle(collection, labels, length):
+def test_shortest_path_matches_the_oracle(collection, labels, length):
     options, literal = LENGTHS[length]
     width = default_gamma(collection)
     expected = naive_paths.shortest_path(collection, collection, naive.rbf(width), literal, **labels)
@@ -148,7 +148,7 @@ NODE_KERNELS = {
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("collection", ["isolated_nodes", "components", "equal_vectors", "diamonds"])
 @pytest.mark.parametrize("node_kernel", NODE_KERNELS)
-def test_node_kernels_equal_the_oracle(node_kernel, collection, length, use_labels):
+def test_node_kernels_match_the_oracle(node_kernel, collection, length, use_labels):
     given_kernel, literal = NODE_KERNELS[node_kernel]
     options, length_kernel = LENGTHS[length]
     collection = COLLECTIONS[collection]
@@ -158,14 +158,14 @@ def test_node_kernels_equal_the_oracle(node_kernel, collection, length, use_labe
     assert_close(K, as_gram(expected, K.shape))
 
 
-def test_the_node_kernel_does_not_matter_without_attributes():
+def test_node_kernel_does_not_matter_without_attributes():
     graphs = COLLECTIONS["no_attributes"].pack()
     K = ShortestPath(normalize=False).fit_transform(graphs)
     for options in ({"node_kernel": "linear"}, {"gamma": 7.0}, {"gamma": 0.0}):
         np.testing.assert_array_equal(ShortestPath(**options, normalize=False).fit_transform(graphs), K)
 
 
-def test_gamma_0_is_blind_to_the_vectors():
+def test_gamma_0_ignores_the_vectors():
     graphs = COLLECTIONS["edge_labels"].pack()
     bare = COLLECTIONS["no_attributes"].pack()
     K = ShortestPath(gamma=0.0, use_labels=True, normalize=False).fit_transform(graphs)
@@ -175,8 +175,8 @@ def test_gamma_0_is_blind_to_the_vectors():
 @pytest.mark.parametrize(
     ("scale", "gamma"), [(1e-320, 1.0), (1e-200, 1e-200), (1e200, 1e200), (1e160, 1e-320), (1e9, 1.0)]
 )
-def test_vectors_of_any_size(scale, gamma):
-    """Distances too small to see, or too large: k is 1, or 0 for different vectors."""
+def test_vectors_of_any_magnitude(scale, gamma):
+    """Negligible or very large distances: k is 1, or 0 for different vectors."""
     vectors = [[[0.0], [1.0], [0.0]], [[1.0], [1.0], [0.0]]]
     edges = [[(0, 1), (1, 2)]] * 2
     scaled = Graphs.from_edges(edges, attributes=[[[scale * x] for [x] in graph] for graph in vectors])
@@ -193,7 +193,7 @@ def test_vectors_of_any_size(scale, gamma):
     st.sampled_from(LABELS),
     st.sampled_from([1e-3, 0.5, None, 20.0]),
 )
-def test_shortest_path_equals_the_oracle_on_any_collection(collection, length, labels, gamma):
+def test_shortest_path_matches_the_oracle_on_any_collection(collection, length, labels, gamma):
     options, literal = LENGTHS[length]
     width = default_gamma(collection) if gamma is None else gamma
     expected = naive_paths.shortest_path(collection, collection, naive.rbf(width), literal, **labels)
@@ -209,8 +209,8 @@ def test_shortest_path_equals_the_oracle_on_any_collection(collection, length, l
 
 @SEARCH
 @given(in_two_parts(edge_labels=False), st.sampled_from(sorted(LENGTHS)), st.sampled_from(LABELS))
-def test_transform_is_a_block_of_fit_transform(parts, length, labels):
-    """The parts may have other distances, and labels that the other has not."""
+def test_transform_equals_a_block_of_fit_transform(parts, length, labels):
+    """Each part may have distances and labels that the other has not."""
     collection, is_first = parts
     graphs, is_first = collection.pack(), np.array(is_first, dtype=bool)
     options = {**LENGTHS[length][0], **labels}
@@ -226,7 +226,7 @@ def test_transform_is_a_block_of_fit_transform(parts, length, labels):
 @pytest.mark.parametrize("name", ["directed", "edge_labels", "no_attributes"])
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("labels", LABELS, ids=str)
-def test_gram_is_positive_semidefinite_and_blind_to_node_order(name, length, labels):
+def test_gram_is_positive_semidefinite_and_invariant_to_node_order(name, length, labels):
     collection, options = COLLECTIONS[name], {**LENGTHS[length][0], **labels}
     K = ShortestPath(**options).fit_transform(collection.pack())
     assert np.linalg.eigvalsh(K)[0] > -1e-12
@@ -235,7 +235,7 @@ def test_gram_is_positive_semidefinite_and_blind_to_node_order(name, length, lab
 
 @pytest.mark.parametrize("node_kernel", ["rbf", "laplacian"])
 @pytest.mark.parametrize("length_kernel", ["delta", "brownian"])
-def test_workers_change_no_bit_and_the_size_of_tasks_nothing(length_kernel, node_kernel):
+def test_n_jobs_changes_no_bit_and_task_size_changes_nothing(length_kernel, node_kernel):
     graphs = COLLECTIONS["edge_labels"].pack()
     kernel = ShortestPath(length_kernel, node_kernel=node_kernel, normalize=False)
     K, part = kernel.fit_transform(graphs), kernel.transform(graphs[::2])
@@ -270,9 +270,9 @@ def as_grakel(grakel, graph, values):
 
 @pytest.mark.parametrize("name", ["ENZYMES", "BZR", "PROTEINS"])
 @pytest.mark.slow
-def test_equals_grakel_with_attributes(name, data_dir, grakel):
+def test_matches_grakel_with_attributes(name, data_dir, grakel):
     graphs, _ = load_tu(name, data_dir=data_dir)
-    graphs = graphs[np.argsort(graphs.sizes, kind="stable")[10:14]]  # small ones: it takes n^2 n'^2 calls of Python
+    graphs = graphs[np.argsort(graphs.sizes, kind="stable")[10:14]]  # small ones: it makes n^2 n'^2 Python calls
     gamma = 1.0 / graphs.n_attributes
     theirs = grakel.ShortestPathAttr(metric=lambda x, y: math.exp(-gamma * float(((x - y) ** 2).sum())))
     with warnings.catch_warnings():
@@ -282,8 +282,8 @@ def test_equals_grakel_with_attributes(name, data_dir, grakel):
 
 
 @pytest.mark.parametrize("name", ["ENZYMES", "BZR"])
-def test_labels_alone_equal_grakel(name, data_dir, grakel):
-    """The kernel on discrete labels: whole numbers, and equal to the last bit."""
+def test_labels_alone_match_grakel(name, data_dir, grakel):
+    """The kernel on discrete labels: integers, and equal to the last bit."""
     graphs = load_tu(name, data_dir=data_dir)[0][:40]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""StatisticsKernel: against a literal computation, on new graphs, by column, in sums, pipelines, models and files."""
+"""Tests of StatisticsKernel: a naive computation, new graphs, columns, sums, pipelines, models and files."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ MIXED = COLLECTIONS["edge_labels"]
 
 
 def expected_gram(graphs, width=1.0, power=1):
-    """Ranks by scipy, distances and their mean pair by pair."""
+    """Compute ranks by scipy, distances and their mean pair by pair."""
     table = GraphStatistics().fit_transform(graphs)[graphs.sizes > 0]
     peaks = np.abs(table).max(axis=0, initial=0.0)
     rounded = np.round(table / np.where(peaks > 0, peaks, 1.0), 10)
@@ -42,7 +42,7 @@ def expected_gram(graphs, width=1.0, power=1):
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
-def test_it_is_what_its_formula_says_on_hand_drawn_graphs(name):
+def test_matches_its_formula_on_hand_drawn_graphs(name):
     graphs = COLLECTIONS[name].pack()
     np.testing.assert_allclose(StatisticsKernel().fit_transform(graphs), expected_gram(graphs), atol=1e-12)
     squared = StatisticsKernel(column_kernel="rbf", width=0.5).fit_transform(graphs)
@@ -51,14 +51,14 @@ def test_it_is_what_its_formula_says_on_hand_drawn_graphs(name):
 
 @settings(deadline=None)
 @given(collections())
-def test_it_is_what_its_formula_says_on_generated_graphs(collection):
+def test_matches_its_formula_on_generated_graphs(collection):
     graphs = collection.pack()
     np.testing.assert_allclose(StatisticsKernel().fit_transform(graphs), expected_gram(graphs), atol=1e-12)
 
 
 @settings(deadline=None)
 @given(with_node_order())
-def test_the_order_of_nodes_changes_no_bit(drawn):
+def test_node_order_changes_no_bit(drawn):
     collection, places = drawn
     K = StatisticsKernel().fit_transform(collection.pack())
     np.testing.assert_array_equal(StatisticsKernel().fit_transform(collection.renumbered(places).pack()), K)
@@ -86,7 +86,7 @@ def test_ranks_of_new_graphs_are_interpolated():
     np.testing.assert_allclose(ranks, [0.125, 0.125, 0.25, 0.375, 0.5625, 0.75, 0.75])
 
 
-def test_what_differs_by_rounding_alone_has_one_rank():
+def test_values_that_differ_only_by_rounding_share_a_rank():
     values = [[0.1, 0.2, 0.4, 0.5], [0.1, 0.1, 0.5, 0.5], [0.3] * 4, [0.1 * 3] * 4]
     graphs = Graphs.from_edges([[]] * 4, n_nodes=[4] * 4, attributes=[[[x] for x in row] for row in values])
     kernel = StatisticsKernel().fit(graphs)
@@ -95,7 +95,7 @@ def test_what_differs_by_rounding_alone_has_one_rank():
     assert len(set(kernel._fitted.columns[:, column])) == 1
 
 
-def test_robust_scales_are_cut_off():
+def test_robust_scales_are_clipped():
     graphs = Graphs.from_edges([[]] * 21, n_nodes=[1] * 21, attributes=[[[x]] for x in [*range(20), 1e9]])
     kernel = StatisticsKernel(scaling="robust").fit(graphs)
     assert np.abs(kernel._fitted.columns).max() == 5.0
@@ -114,7 +114,7 @@ def test_tasks_change_no_bit(monkeypatch):
 
 @settings(deadline=None)
 @given(collections(min_graphs=2))
-def test_columns_add_up_to_the_decision(collection):
+def test_columns_sum_to_the_decision(collection):
     graphs = collection.pack()
     weights = np.random.default_rng(0).normal(size=(len(graphs) - 1, 2))
     for kernel in (StatisticsKernel(width=0.7), StatisticsKernel(column_kernel="rbf", scaling="robust")):
@@ -131,10 +131,10 @@ def test_equal_columns_contribute_nothing():
     assert values[0, names.index("n_nodes")] < 0
 
 
-# -------------------------------------------------------------------- where kernels go
+# -------------------------------------------------------------------- in models, sums, pipelines and files
 
 
-def test_models_sums_pipelines_and_files_take_it(tmp_path):
+def test_models_sums_pipelines_and_files_accept_it(tmp_path):
     graphs, y = (found[:60] for found in load_digits_graphs())
     kernel = KernelSum([WL(2), StatisticsKernel()])
     model = GraphSVC(kernel, param_grid={"width": [0.5, 1.0]}, C=[1, 10], cv=3).fit(graphs[:40], y[:40])
@@ -154,7 +154,7 @@ def test_nothing_is_reported_as_unused(recwarn):
     assert not recwarn.list
 
 
-def test_graph_attributes_must_be_there():
+def test_missing_graph_attributes_raise():
     with pytest.raises(InvalidGraphError, match="needs graphs with graph_attributes"):
         StatisticsKernel("graph_attributes").fit(paths(2, 3))
 
@@ -184,7 +184,7 @@ def test_graphs_without_nodes_have_graph_attributes():
     assert StatisticsKernel("both").fit_transform(graphs)[0, 1] == 0
 
 
-def test_other_numbers_of_graph_attributes_are_an_error():
+def test_different_number_of_graph_attributes_raises():
     kernel = StatisticsKernel("both").fit(with_numbers([[1.0, 2.0]] * 3))
     with pytest.raises(InvalidGraphError, match=r"new graphs \(X\) have 1 graph attribute, but .* graphs with 2"):
         kernel.transform(with_numbers([[1.0]]))

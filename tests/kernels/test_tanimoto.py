@@ -1,4 +1,4 @@
-"""normalize="tanimoto": K(G, G') / (K(G, G) + K(G', G') - K(G, G')) in all kernels, and everywhere that kernels go."""
+"""Tests of normalize="tanimoto", K(G, G') / (K(G, G) + K(G', G') - K(G, G')), in all kernels and their uses."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ OTHERS = [ODDCL(2, lam=1.4), WLCL(1), GIK(radius=1), GraphHopper(), CSM(max_size
 
 
 def expected(kernel, graphs):
-    """The definition, from the plain kernel."""
+    """Return the definition, from the unnormalized kernel."""
     K = clone(kernel).set_params(normalize=False).fit_transform(graphs)
     own = K.diagonal()
     divisors = own[:, None] + own - K
@@ -51,7 +51,7 @@ def tanimoto(kernel):
 
 
 @pytest.mark.parametrize("kernel", [*COUNTS, *OTHERS], ids=repr)
-def test_it_is_the_plain_kernel_divided(kernel):
+def test_matches_the_definition(kernel):
     fitted = tanimoto(kernel)
     K = fitted.fit_transform(MIXED)
     np.testing.assert_allclose(K, expected(kernel, MIXED), atol=1e-12)
@@ -63,27 +63,27 @@ def test_it_is_the_plain_kernel_divided(kernel):
 
 @settings(deadline=None)
 @given(collections(min_graphs=2, scale="plain"))
-def test_it_is_positive_semidefinite(collection):
+def test_is_positive_semidefinite(collection):
     graphs = collection.pack()
     for kernel in (*COUNTS, ODDCL(1), KernelSum([WL(1), ODDCL(1)])):
         eigenvalues = np.linalg.eigvalsh(tanimoto(kernel).fit_transform(graphs))
         assert eigenvalues[0] >= -1e-10 * max(eigenvalues[-1], 1)
 
 
-def test_it_keeps_sizes_visible():
+def test_distinguishes_sizes():
     path, twice = [(0, 1), (1, 2)], [(0, 1), (1, 2), (3, 4), (4, 5)]
     graphs = Graphs.from_edges([path, twice])
     assert WL(2).fit_transform(graphs)[0, 1] == pytest.approx(1.0)
     assert WL(2, normalize="tanimoto").fit_transform(graphs)[0, 1] == pytest.approx(2 / (1 + 4 - 2))
 
 
-def test_cosine_is_another_word_for_true():
+def test_cosine_equals_true():
     np.testing.assert_array_equal(WL(2, normalize="cosine").fit_transform(MIXED), WL(2).fit_transform(MIXED))
     with pytest.raises(ParameterError, match=r"normalize of WL must be True or False or one of 'cosine', 'tanimoto'"):
         WL(normalize="jaccard").fit(MIXED)
 
 
-# -------------------------------------------------------------------- where kernels go
+# -------------------------------------------------------------------- grids, sums, files, explanations
 
 
 @pytest.mark.parametrize("kernel", [WL(), ODDST(), ODDCL(1)], ids=repr)
@@ -96,7 +96,7 @@ def test_grids_equal_single_computations(kernel):
         assert_close(point, tanimoto(kernel).set_params(**values).fit_transform(MIXED))
 
 
-def test_sums_of_such_parts_and_such_sums():
+def test_sums_of_tanimoto_parts_and_tanimoto_sums():
     parts = [WL(1, normalize="tanimoto"), ODDCL(1)]
     total = sum(part.fit_transform(MIXED) for part in parts)
     kernel = KernelSum(parts, normalize=False)
@@ -107,13 +107,13 @@ def test_sums_of_such_parts_and_such_sums():
     )
 
 
-def test_blocks_on_disk(tmp_path):
+def test_gram_to_zarr_in_blocks(tmp_path):
     kernel = WL(2, normalize="tanimoto")
     stored = gram_to_zarr(kernel, MIXED, tmp_path / "K.zarr", chunk=3)
     np.testing.assert_allclose(stored[:], kernel.fit_transform(MIXED))
 
 
-def test_components():
+def test_nystroem_with_all_components_is_exact():
     kernel = WL(2, normalize="tanimoto")
     Z = Nystroem(kernel, n_components=len(MIXED)).fit_transform(MIXED)
     np.testing.assert_allclose(Z @ Z.T, kernel.fit_transform(MIXED), atol=1e-8)
@@ -123,7 +123,7 @@ def test_components():
 @pytest.mark.parametrize(
     "kernel", [WL(2, normalize="tanimoto"), ODDST(2, lam=1.3, normalize="tanimoto"), WLCL(1, normalize="tanimoto")]
 )
-def test_explanations_add_up_and_models_are_saved(kernel, attribute_to, tmp_path):
+def test_contributions_sum_to_decisions_and_models_are_saved(kernel, attribute_to, tmp_path):
     graphs, y = (found[:40] for found in load_digits_graphs())
     model = GraphSVC(KernelSum([kernel, WLOA(1)]), param_grid={}, C=10, cv=2).fit(graphs[:30], y[:30])
     found = explain(model, graphs[25:], attribute_to=attribute_to)
@@ -133,7 +133,7 @@ def test_explanations_add_up_and_models_are_saved(kernel, attribute_to, tmp_path
     np.testing.assert_array_equal(loaded.decision_function(graphs), model.decision_function(graphs))
 
 
-def test_what_cannot_be_done_is_refused():
+def test_unsupported_uses_raise():
     with pytest.raises(ParameterError, match="rows whose inner products are Tanimoto kernels"):
         FeatureMap(WL(normalize="tanimoto")).fit(MIXED)
     with pytest.raises(ParameterError, match="normalize of StatisticsKernel must be True or False"):

@@ -1,4 +1,4 @@
-"""RandomWalk and AttributedWalk against walks taken literally, against linear systems, and against GraKeL."""
+"""Tests of RandomWalk and AttributedWalk against enumerated walks, linear systems, and GraKeL."""
 
 import math
 from collections import Counter
@@ -26,7 +26,7 @@ SEARCH = settings(max_examples=40, deadline=None)
 
 
 def walks(adjacent, n_steps):
-    """All walks of n_steps steps, as lists of nodes."""
+    """Return all walks of n_steps steps, as lists of nodes."""
     if n_steps == 0:
         return [[v] for v in range(len(adjacent))]
     return [[*walk, w] for walk in walks(adjacent, n_steps - 1) for w in adjacent[walk[-1]]]
@@ -71,7 +71,7 @@ def labeled(collection, n_steps, weight, **options):
 
 
 def system(collection, decay, kind):
-    """Sums over walks of all lengths in the product graph, by a linear system or a matrix exponential."""
+    """Return sums over walks of all lengths in the product graph, by a linear system or a matrix exponential."""
     matrices = []
     for g in range(len(collection)):
         A = np.zeros((collection.n_nodes[g],) * 2)
@@ -98,7 +98,7 @@ def system(collection, decay, kind):
     st.booleans(),
     st.booleans(),
 )
-def test_any_collection_equals_all_pairs_of_walks(collection, n_steps, decay, use_labels, use_edge_labels):
+def test_any_collection_matches_all_pairs_of_walks(collection, n_steps, decay, use_labels, use_edge_labels):
     options = {"use_labels": use_labels, "use_edge_labels": use_edge_labels}
     kernel = AttributedWalk(n_steps, decay=decay, gamma=0.3, normalize=False, **options)
     expected = attributed(collection, naive.rbf(0.3), n_steps, decay, **options)
@@ -118,7 +118,7 @@ def test_other_node_kernels():
 @pytest.mark.parametrize(
     "kernel", [AttributedWalk(2, decay=0.5), RandomWalk(n_steps=2, use_labels=True), RandomWalk(0.02)]
 )
-def test_contributions_of_nodes_add_up(kernel):
+def test_node_contributions_sum_to_the_kernel(kernel):
     graphs, weights = COLLECTIONS["edge_labels"].pack(), np.random.default_rng(0).normal(size=(11, 2))
     kernel.fit(graphs)
     contributions = kernel._node_contributions(graphs, weights, spread=False)
@@ -138,7 +138,7 @@ def test_models_explain_walks():
 
 @SEARCH
 @given(collections(edge_labels=True), st.integers(0, 3), st.booleans(), st.booleans(), st.booleans())
-def test_any_collection_equals_all_sequences(collection, n_steps, use_labels, use_edge_labels, in_pairs):
+def test_any_collection_matches_all_sequences(collection, n_steps, use_labels, use_edge_labels, in_pairs):
     options = {"use_labels": use_labels, "use_edge_labels": use_edge_labels}
     expected = labeled(collection, n_steps, lambda k: 0.7**k / math.factorial(k), **options)
     kernel = RandomWalk(0.7, n_steps=n_steps, kind="exponential", normalize=False, **options)
@@ -173,14 +173,14 @@ def test_dense_graphs_are_compared_in_pairs_and_have_no_explicit_features():
 
 
 @pytest.mark.parametrize("kernel", [AttributedWalk, RandomWalk])
-def test_a_number_of_steps_that_overflows_is_refused(kernel):
-    """Found by fuzzing model files: compiled code wrote outside of its array."""
+def test_overflowing_number_of_steps_raises(kernel):
+    """Found by fuzzing model files: compiled code wrote out of bounds."""
     graphs = LAWS_HOLD_ON["mixed"].pack()
     with pytest.raises(ParameterError, match=r"n_steps of .* must be a whole number"):
         kernel(n_steps=2**63).fit(graphs)
 
 
-def test_labels_need_a_number_of_steps():
+def test_labels_require_a_number_of_steps():
     with pytest.raises(ParameterError, match="n_steps of RandomWalk must be a number with use_labels"):
         RandomWalk(use_labels=True).fit(COLLECTIONS["path"].pack())
 
@@ -190,7 +190,7 @@ def test_labels_need_a_number_of_steps():
 
 @SEARCH
 @given(collections(), st.sampled_from([0.001, 0.01, 0.035]), st.sampled_from(["geometric", "exponential"]))
-def test_any_collection_equals_the_linear_system(collection, decay, kind):
+def test_any_collection_matches_the_linear_system(collection, decay, kind):
     kernel = RandomWalk(decay, kind=kind, normalize=False)
     expected = system(collection, decay, kind)
     assert_close(kernel.fit_transform(collection.pack()), expected)
@@ -199,7 +199,7 @@ def test_any_collection_equals_the_linear_system(collection, decay, kind):
     assert_close(part, expected[:, :n], expected.diagonal(), expected.diagonal()[:n])
 
 
-def test_a_decay_near_the_bound_is_exact():
+def test_decay_near_the_limit_is_exact():
     """The largest eigenvalues of a ring, a star of four and a path of three are 2, 2 and sqrt(2)."""
     edges = [[(i, (i + 1) % 7) for i in range(7)], [(0, i) for i in range(1, 5)], [(0, 1), (1, 2)]]
     for decay in (0.2, 0.245):
@@ -209,7 +209,7 @@ def test_a_decay_near_the_bound_is_exact():
         )
 
 
-def test_a_graph_that_breaks_the_bound_is_an_error():
+def test_graph_that_exceeds_the_limit_raises():
     star, path = [(0, i) for i in range(1, 10)], [(0, 1), (1, 2)]
     graphs = Graphs.from_edges([path, path, star])
     message = r"Graph 2: .* largest eigenvalue is 3, so that decay of RandomWalk must be at most 0\.1.*; got 0\.2"
@@ -224,20 +224,20 @@ def test_a_graph_that_breaks_the_bound_is_an_error():
 
 
 @pytest.mark.parametrize("kind", ["geometric", "exponential"])
-def test_real_data_equal_grakel(kind, data_dir):
+def test_real_data_match_grakel(kind, data_dir):
     grakel = pytest.importorskip("grakel")
     graphs = load_tu("MUTAG", data_dir=data_dir)[0]
-    graphs = graphs[np.argsort(graphs.sizes)[:6]]  # GraKeL takes the sixth power of their size
+    graphs = graphs[np.argsort(graphs.sizes)[:6]]  # GraKeL takes time of the sixth power of their size
     theirs = [both_ways(grakel, graph) for graph in graphs]
     expected = grakel.RandomWalk(lamda=0.05, kernel_type=kind, method_type="baseline").fit_transform(theirs)
     assert_close(RandomWalk(0.05, kind=kind, normalize=False).fit_transform(graphs), expected)
 
 
-def test_real_data_equal_grakels_labeled_walks(data_dir):
+def test_real_data_match_labeled_walks_of_grakel(data_dir):
     """By its method "baseline", which counts walks without steps whatever their labels."""
     grakel = pytest.importorskip("grakel")
     graphs = load_tu("MUTAG", data_dir=data_dir)[0]
-    graphs = graphs[np.argsort(graphs.sizes)[:6]]  # GraKeL takes the sixth power of their size
+    graphs = graphs[np.argsort(graphs.sizes)[:6]]  # GraKeL takes time of the sixth power of their size
     theirs = [both_ways(grakel, graph) for graph in graphs]
     with pytest.warns(UserWarning, match="changing format"):
         expected = grakel.RandomWalkLabeled(lamda=0.05, p=3, method_type="baseline").fit_transform(theirs)

@@ -1,4 +1,4 @@
-"""WL and WLCL: worked examples, the literal oracle, GraKeL, and what is theirs alone (grids, features, colors in words)."""
+"""Tests of WL and WLCL: worked examples, the naive oracle, GraKeL, grids, features, and names of colors."""
 
 import warnings
 
@@ -37,13 +37,13 @@ VALUES = {
 @pytest.mark.parametrize("make", [WL, WLCL])
 @pytest.mark.parametrize("iterations", VALUES)
 def test_worked_examples(make, iterations):
-    # Equal labels have equal vectors here, so that the vectors change nothing.
+    # Equal labels have equal vectors here, so the vectors change nothing.
     K = make(iterations, normalize=False).fit_transform(EXAMPLES)
     assert {pair: K[pair] for pair in VALUES[iterations]} == VALUES[iterations]
 
 
-def test_wlcl_by_hand():
-    """An A beside a B, and an A alone: after one iteration only the labels agree."""
+def test_wlcl_matches_a_hand_calculation():
+    """An A next to a B, and a single A: after one iteration only the labels agree."""
     graphs = Graphs.from_edges([[(0, 1)], []], labels=["AB", "A"], attributes=[[[0.0], [5.0]], [[2.0]]])
     K = WLCL(1, gamma=0.5, normalize=False).fit_transform(graphs)
     np.testing.assert_allclose(K, [[4.0, np.exp(-2.0)], [np.exp(-2.0), 2.0]], rtol=1e-14)
@@ -54,7 +54,7 @@ def test_wlcl_by_hand():
 
 @pytest.mark.parametrize("iterations", [0, 1, 2, 4])
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_wl_equals_the_oracle(collection, iterations):
+def test_wl_matches_the_oracle(collection, iterations):
     expected = naive_wl.wl_kernel(collection, collection, iterations)
     assert (WL(iterations, normalize=False).fit_transform(collection.pack()).tolist() if expected else []) == expected
     assert_normalized(WL(iterations).fit_transform(collection.pack()), expected)
@@ -62,7 +62,7 @@ def test_wl_equals_the_oracle(collection, iterations):
 
 @pytest.mark.parametrize("iterations", [0, 1, 3])
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_wlcl_equals_the_oracle(collection, iterations):
+def test_wlcl_matches_the_oracle(collection, iterations):
     expected = naive_wl.wlcl_kernel(collection, collection, naive.rbf(0.4), iterations)
     kernel = WLCL(iterations, gamma=0.4, normalize=False)
     assert_same_gram(kernel.fit_transform(collection.pack()), expected)
@@ -71,13 +71,13 @@ def test_wlcl_equals_the_oracle(collection, iterations):
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_wlcl_with_gamma_0_is_wl(collection):
+def test_wlcl_with_gamma_0_equals_wl(collection):
     K = WLCL(3, gamma=0.0, normalize=False).fit_transform(collection.pack())
     assert_same_gram(K, WL(3, normalize=False).fit_transform(collection.pack()))
 
 
 @pytest.mark.parametrize("collection", WITH_EDGE_LABELS.values(), ids=WITH_EDGE_LABELS)
-def test_edge_labels_equal_the_oracle(collection):
+def test_edge_labels_match_the_oracle(collection):
     options = {"use_edge_labels": True, "normalize": False}
     expected = naive_wl.wl_kernel(collection, collection, 2, use_edge_labels=True)
     assert WL(2, **options).fit_transform(collection.pack()).tolist() == expected
@@ -92,13 +92,13 @@ def test_edge_labels_matter():
 
 
 @pytest.mark.parametrize("make", [WL, WLCL])
-def test_edge_labels_that_are_not_there_are_an_error(make):
+def test_missing_edge_labels_raise(make):
     with pytest.raises(InvalidGraphError, match="no edge labels"):
         make(use_edge_labels=True).fit(EXAMPLES)
 
 
 @pytest.mark.parametrize("node_kernel", ["linear", "laplacian", "poly", lambda X, Y: X @ Y.T + 1.0])
-def test_node_kernels_equal_the_oracle(node_kernel):
+def test_node_kernels_match_the_oracle(node_kernel):
     literal = {"linear": naive.linear, "laplacian": naive.laplacian(0.6), "poly": naive.poly(0.6)}
     literal = literal[node_kernel] if isinstance(node_kernel, str) else (lambda x, y: naive.linear(x, y) + 1.0)
     collection = COLLECTIONS["components"]
@@ -110,7 +110,7 @@ def test_node_kernels_equal_the_oracle(node_kernel):
 
 @SEARCH
 @given(collections(), st.integers(0, 3), OPTIONS)
-def test_wl_equals_the_oracle_on_any_collection(collection, iterations, options):
+def test_wl_matches_the_oracle_on_any_collection(collection, iterations, options):
     options["use_edge_labels"] = collection.edge_labels is not None
     expected = naive_wl.wl_kernel(collection, collection, iterations, **options)
     K = WL(iterations, normalize=False, **options).fit_transform(collection.pack())
@@ -119,7 +119,7 @@ def test_wl_equals_the_oracle_on_any_collection(collection, iterations, options)
 
 @SEARCH
 @given(collections(scale="plain"), st.integers(0, 3), OPTIONS, st.sampled_from([0.0, 1e-3, 0.5, 20.0]))
-def test_wlcl_equals_the_oracle_on_any_collection(collection, iterations, options, gamma):
+def test_wlcl_matches_the_oracle_on_any_collection(collection, iterations, options, gamma):
     options["use_edge_labels"] = collection.edge_labels is not None
     expected = naive_wl.wlcl_kernel(collection, collection, naive.rbf(gamma), iterations, **options)
     kernel = WLCL(iterations, gamma=gamma, normalize=False, **options)
@@ -129,8 +129,8 @@ def test_wlcl_equals_the_oracle_on_any_collection(collection, iterations, option
 
 @SEARCH
 @given(in_two_parts(scale="plain"), st.integers(0, 2))
-def test_new_graphs_equal_the_oracle(parts, iterations):
-    """What only one part shows (labels, colors) counts for nothing, except in the length of its own graphs."""
+def test_new_graphs_match_the_oracle(parts, iterations):
+    """Labels and colors that only one part has do not contribute, except to the norm of its own graphs."""
     collection, is_first = parts
     fitted = collection.take([i for i, first in enumerate(is_first) if first])
     new = collection.take([i for i, first in enumerate(is_first) if not first])
@@ -151,7 +151,7 @@ def test_new_graphs_equal_the_oracle(parts, iterations):
 
 @SEARCH
 @given(with_node_order(), st.integers(0, 3))
-def test_colors_do_not_depend_on_node_numbers(ordered, iterations):
+def test_colors_do_not_depend_on_node_order(ordered, iterations):
     collection, places = ordered
     both = [WL(iterations).fit_transform(c.pack()) for c in (collection, collection.renumbered(places))]
     np.testing.assert_array_equal(*both)
@@ -170,7 +170,7 @@ def test_colors_do_not_depend_on_the_collection():
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("make", [WL, WLCL])
 @pytest.mark.parametrize("wanted", [[0, 1, 2, 3], [3, 0, 0, 2], [2], np.array([4])], ids=str)
-def test_a_grid_is_all_its_gram_matrices(make, normalize, wanted):
+def test_grid_has_all_its_gram_matrices(make, normalize, wanted):
     graphs = COLLECTIONS["edge_labels"].pack()
     grid = gram_array(make(normalize=normalize), graphs, n_iterations=wanted)
     assert grid.shape == (len(wanted), len(graphs), len(graphs))
@@ -181,7 +181,7 @@ def test_a_grid_is_all_its_gram_matrices(make, normalize, wanted):
 
 @pytest.mark.parametrize("make", [WL, WLCL])
 @pytest.mark.parametrize("collection", ["empty", "only_empty_graphs", "one_node"])
-def test_a_grid_of_hardly_anything(make, collection):
+def test_grids_on_nearly_empty_collections(make, collection):
     graphs = COLLECTIONS[collection].pack()
     grid = gram_array(make(), graphs, n_iterations=[0, 2])
     np.testing.assert_allclose(grid, [make(h).fit_transform(graphs) for h in (0, 2)], rtol=1e-15)
@@ -189,7 +189,7 @@ def test_a_grid_of_hardly_anything(make, collection):
 
 @pytest.mark.parametrize("make", [WL, WLCL])
 @pytest.mark.parametrize("wanted", [[], [-1], [1.5], ["2"]], ids=str)
-def test_a_grid_needs_whole_numbers(make, wanted):
+def test_grid_requires_non_negative_integers(make, wanted):
     with pytest.raises(ValueError, match="n_iterations"):
         gram_array(make(), EXAMPLES, n_iterations=wanted)
 
@@ -198,7 +198,7 @@ def test_a_grid_needs_whole_numbers(make, wanted):
 @pytest.mark.parametrize(
     "parameter", [{"n_iterations": -1}, {"n_iterations": 1.0}, {"missing_labels": "none"}], ids=str
 )
-def test_wrong_parameters_are_refused(make, parameter):
+def test_invalid_parameters_raise(make, parameter):
     for use in (lambda kernel: kernel.fit(EXAMPLES), lambda kernel: gram_array(kernel, EXAMPLES, n_iterations=[1])):
         with pytest.raises(ValueError, match=f"{next(iter(parameter))} of {make.__name__} must be"):
             use(make(**parameter))
@@ -209,7 +209,7 @@ def test_wrong_parameters_are_refused(make, parameter):
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_features_give_the_kernel(collection, normalize):
+def test_features_reproduce_the_kernel(collection, normalize):
     graphs = collection.pack()
     kernel = WL(2, normalize=normalize).fit(graphs)
     Z = feature_rows(kernel, graphs)
@@ -217,17 +217,17 @@ def test_features_give_the_kernel(collection, normalize):
     np.testing.assert_allclose((Z @ Z.T).toarray(), kernel.transform(graphs), rtol=1e-12, atol=1e-14)
 
 
-def test_features_of_new_graphs_give_the_kernel():
+def test_features_of_new_graphs_reproduce_the_kernel():
     graphs = COLLECTIONS["edge_labels"].pack()
     kernel = WL(2).fit(graphs[:6])
     new = feature_rows(kernel, graphs[6:])
     np.testing.assert_allclose(
         (new @ feature_rows(kernel, graphs[:6]).T).toarray(), kernel.transform(graphs[6:]), atol=1e-14
     )
-    assert (new.multiply(new).sum(axis=1) < 1 - 1e-3).any()  # colors without a column
+    assert (new.multiply(new).sum(axis=1) < 1 - 1e-3).any()  # unseen colors
 
 
-def test_colors_in_words():
+def test_names_of_colors():
     graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=["CNO"], edge_labels=[[1, 2]])
     kernel = WL(2).fit(graphs)
     words = set(zip(kernel._fitted_features.iterations, feature_names(kernel), strict=True))
@@ -247,7 +247,7 @@ def test_different_colors_have_different_names(collection, iterations):
     assert len(set(names)) == len(names)
 
 
-def test_labels_that_look_like_other_things_are_quoted():
+def test_ambiguous_labels_are_quoted():
     labels = [["C,N", 1, "1", "C(N)"], ["", "C", "N", "a:b"]]
     graphs = Graphs.from_edges([[(0, 1), (2, 3)], []], labels=labels)
     names = feature_names(WL(1).fit(graphs))
@@ -270,7 +270,7 @@ def as_grakel(graphs):
 
 
 @pytest.mark.parametrize("name", ["MUTAG", "ENZYMES", "PROTEINS"])
-def test_wl_equals_grakel(name, data_dir):
+def test_wl_matches_grakel(name, data_dir):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         grakel = pytest.importorskip("grakel")
@@ -282,14 +282,14 @@ def test_wl_equals_grakel(name, data_dir):
     np.testing.assert_array_equal(gram_array(WL(normalize=False), graphs, n_iterations=[1, 3])[1], expected)
 
 
-def test_the_same_bits_for_any_number_of_jobs(data_dir):
+def test_n_jobs_changes_no_bit(data_dir):
     graphs = load_tu("ENZYMES", data_dir=data_dir)[0][:80]
     for make in (WL, WLCL):
         np.testing.assert_array_equal(make(n_jobs=1).fit_transform(graphs), make(n_jobs=3).fit_transform(graphs))
 
 
 @pytest.mark.parametrize("kernel", [WL(), WLOA(), ODDST(), NSPDK()], ids=lambda kernel: type(kernel).__name__)
-def test_kernels_that_ignore_vectors_take_graphs_with_and_without_them(kernel):
+def test_kernels_that_ignore_vectors_accept_graphs_with_and_without_them(kernel):
     edges, labels = [[(0, 1), (1, 2)], [(0, 1)]], [["C", "O", "C"], ["C", "O"]]
     bare = Graphs.from_edges(edges, labels=labels)
     full = Graphs.from_edges(edges, labels=labels, attributes=[[[1.0], [2.0], [3.0]], [[1.0], [2.0]]])

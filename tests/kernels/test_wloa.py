@@ -1,4 +1,4 @@
-"""WLOA against histograms of literal colors, against the best assignment itself, and against GraKeL."""
+"""Tests of WLOA against histograms of naive colors, against optimal assignments, and against GraKeL."""
 
 from collections import Counter
 
@@ -16,19 +16,19 @@ from zoo import COLLECTIONS
 
 
 def colors(collection, g, h, **options):
-    """The colors of each node after 0 to h iterations."""
+    """Return the colors of each node after 0 to h iterations."""
     adjacent, labels = naive_wl.read(collection, g, **options)
     return list(naive_wl.wl(adjacent, labels, h).values())
 
 
 def intersection(left, right):
-    """How many (iteration, color) the nodes of two graphs have in common, as often as both have them."""
+    """Return the number of (iteration, color) pairs that two graphs share, with multiplicity."""
     counts = (Counter((i, c) for node in nodes for i, c in enumerate(node)) for nodes in (left, right))
     return sum((next(counts) & next(counts)).values())
 
 
 def best_assignment(left, right):
-    """The largest sum of common colors over all ways to assign nodes to nodes."""
+    """Return the largest sum of common colors over all assignments of nodes."""
     gains = np.array([[sum(a == b for a, b in zip(u, v, strict=True)) for v in right] for u in left])
     gains = gains.reshape(len(left), len(right))
     return gains[linear_sum_assignment(gains, maximize=True)].sum()
@@ -42,14 +42,14 @@ def literal(collection, h, value, **options):
 @pytest.mark.parametrize("value", [intersection, best_assignment])
 @pytest.mark.parametrize("n_iterations", [0, 1, 3])
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_the_zoo_equals_the_oracle(collection, n_iterations, value):
+def test_zoo_matches_the_oracle(collection, n_iterations, value):
     K = WLOA(n_iterations, normalize=False).fit_transform(collection.pack())
     np.testing.assert_array_equal(K, literal(collection, n_iterations, value))
 
 
 @settings(max_examples=60, deadline=None)
 @given(collections(edge_labels=True), st.integers(0, 3), st.booleans())
-def test_any_collection_equals_the_oracle(collection, n_iterations, use_edge_labels):
+def test_any_collection_matches_the_oracle(collection, n_iterations, use_edge_labels):
     options = {"use_edge_labels": use_edge_labels and collection.edge_labels is not None}
     kernel = WLOA(n_iterations, normalize=False, **options).fit(collection.pack())
     expected = literal(collection, n_iterations, best_assignment, **options)
@@ -60,8 +60,8 @@ def test_any_collection_equals_the_oracle(collection, n_iterations, use_edge_lab
 
 
 @pytest.mark.parametrize("name", ["MUTAG", "ENZYMES"])
-def test_real_data_equal_grakel(name, data_dir):
-    """But for graphs with isolated nodes, which GraKeL loses."""
+def test_real_data_match_grakel(name, data_dir):
+    """Except for graphs with isolated nodes, which GraKeL drops."""
     grakel = pytest.importorskip("grakel")
     graphs = load_tu(name, data_dir=data_dir)[0][:80]
     is_isolated = np.array([(graph.degrees == 0).any() for graph in graphs])

@@ -1,4 +1,4 @@
-"""WWL against optimal transport: of literal colors by assignments, of vectors by scipy along each direction."""
+"""Tests of WWL against optimal transport: of naive colors by assignments, of vectors by scipy along each direction."""
 
 import math
 
@@ -19,7 +19,7 @@ SEARCH = settings(max_examples=60, deadline=None)
 
 
 def transport(costs):
-    """The least mean cost of moving rows to columns: copies of both, equally many, are assigned to each other."""
+    """Return the least mean cost of moving rows to columns, by an assignment of equally many copies of both."""
     n, m = costs.shape
     many = np.repeat(np.repeat(costs, m, axis=0), n, axis=1)
     return many[linear_sum_assignment(many)].mean()
@@ -42,7 +42,7 @@ def categorical(collection, h, width, **options):
 
 
 def sliced(collection, h, width, kernel):
-    """Along the fitted kernel's directions, with its scales."""
+    """Use the directions and scales of the fitted kernel."""
     graphs = []
     for g in range(len(collection)):
         adjacent = naive.neighbors(collection, g)
@@ -65,13 +65,13 @@ def sliced(collection, h, width, kernel):
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
-def test_the_zoo_equals_optimal_transport(collection):
+def test_zoo_matches_optimal_transport(collection):
     np.testing.assert_allclose(WWL(2).fit_transform(collection.pack()), categorical(collection, 2, 0.1), atol=1e-12)
 
 
 @SEARCH
 @given(collections(edge_labels=True), st.integers(0, 3), st.sampled_from([0.05, 2.0]), st.booleans())
-def test_any_collection_equals_optimal_transport(collection, h, width, use_edge_labels):
+def test_any_collection_matches_optimal_transport(collection, h, width, use_edge_labels):
     kernel = WWL(h, width=width, use_edge_labels=use_edge_labels).fit(collection.pack())
     expected = categorical(collection, h, width, use_edge_labels=use_edge_labels)
     np.testing.assert_allclose(kernel.transform(collection.pack()), expected, atol=1e-12)
@@ -84,13 +84,13 @@ def test_sliced_distances_are_exact_along_each_direction(collection, h):
     np.testing.assert_allclose(kernel.transform(collection.pack()), sliced(collection, h, 0.7, kernel), atol=1e-12)
 
 
-def test_a_width_beyond_64_bits_is_a_number():
-    """Found by fuzzing model files: numpy makes objects of such integers."""
+def test_width_beyond_64_bits_is_accepted():
+    """Found by fuzzing model files: numpy turns such integers into objects."""
     graphs = LAWS_HOLD_ON["mixed"].pack()
     np.testing.assert_array_equal(WWL(width=10**30).fit_transform(graphs), WWL(width=1e30).fit_transform(graphs))
 
 
-def test_scales_are_those_of_the_fitted_graphs():
+def test_scales_come_from_the_training_graphs():
     graphs = COLLECTIONS["one_attribute"].pack()
     kernel = WWL(method="sliced").fit(graphs[:5])
     np.testing.assert_allclose(kernel.scale_, graphs[:5].attributes.std(axis=0))
@@ -100,7 +100,7 @@ def test_scales_are_those_of_the_fitted_graphs():
     assert (np.abs(other.transform(graphs) - kernel.transform(graphs)) > 1e-3).any()
 
 
-def test_it_says_what_it_leaves_unused(data_dir):
+def test_unused_data_warns(data_dir):
     graphs = load_tu("ENZYMES", data_dir=data_dir)[0][:20]
     with pytest.warns(UserWarning, match="does not use the node vectors"):
         WWL().fit(graphs)

@@ -1,4 +1,4 @@
-"""kernel="auto": what is tried, that nothing leaks, that budgets are kept, and that the account is complete."""
+"""Tests of kernel="auto": candidates, no leakage, budgets, and a complete search_results_."""
 
 import pickle
 import re
@@ -37,7 +37,7 @@ FEW = {"C": [1, 100], "cv": 3}
 
 @pytest.fixture(scope="module")
 def digits():
-    """Two classes with vectors of three attributes."""
+    """Return digits of two classes with three attributes."""
     graphs, y = load_digits_graphs()
     chosen = np.flatnonzero(y < 2)[:40]
     return graphs[chosen], y[chosen]
@@ -60,13 +60,13 @@ def random_graphs(n_graphs, *, seed=0, labels=None, attributes=0, edge_labels=Fa
     )
 
 
-# -------------------------------------------------------------------- what is tried
+# -------------------------------------------------------------------- candidates
 
 
 @pytest.mark.parametrize("labels", [None, ["C", "N"]])
 @pytest.mark.parametrize("attributes", [0, 1, 3])
 @pytest.mark.parametrize("edge_labels", [False, True])
-def test_candidates_suit_the_graphs(labels, attributes, edge_labels):
+def test_candidates_use_what_the_graphs_have(labels, attributes, edge_labels):
     graphs = random_graphs(8, labels=labels, attributes=attributes, edge_labels=edge_labels)
     candidates = auto_candidates(graphs)
     names = [one.name for one in candidates]
@@ -78,12 +78,12 @@ def test_candidates_suit_the_graphs(labels, attributes, edge_labels):
         K = one.kernel.fit_transform(graphs)
         np.testing.assert_allclose(K.diagonal(), 1.0)
         assert np.linalg.eigvalsh(K).min() > -1e-9
-    told = {value for one in candidates for key, value in one.kernel.get_params().items() if "use_edge_labels" in key}
-    assert (True in told) == edge_labels
+    values = {value for one in candidates for key, value in one.kernel.get_params().items() if "use_edge_labels" in key}
+    assert (True in values) == edge_labels
 
 
-def test_labels_of_edges_are_used():
-    """Two classes that differ in the labels of their edges alone."""
+def test_edge_labels_are_used():
+    """Two classes that differ only in their edge labels."""
     graphs = Graphs.from_edges(
         [[(0, 1), (1, 2)]] * 24, labels=[["C"] * 3] * 24, edge_labels=[[1 + i % 2] * 2 for i in range(24)]
     )
@@ -91,10 +91,10 @@ def test_labels_of_edges_are_used():
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e5])
-def test_widths_follow_the_vectors(scale):
-    """Attributes of any range, and many of them, give a Gram matrix that is neither the identity nor all ones."""
+def test_gammas_adapt_to_the_attributes(scale):
+    """Attributes of any range and number give a Gram matrix that is neither the identity nor all ones."""
     rng = np.random.default_rng(0)
-    ranges = scale * 10.0 ** np.linspace(-2, 3, 29)  # as far apart as those of PROTEINS_full
+    ranges = scale * 10.0 ** np.linspace(-2, 3, 29)  # as different as those of PROTEINS_full
     graphs = Graphs.from_edges(
         [[(0, 1), (1, 2)]] * 20,
         labels=[["C"] * 3] * 20,
@@ -116,7 +116,7 @@ def test_candidates_do_not_depend_on_the_scale():
         )
 
 
-def test_a_narrow_width_is_narrow_for_groups_and_wide_for_independent_attributes():
+def test_small_width_is_narrow_for_clusters_and_wide_for_independent_attributes():
     rng = np.random.default_rng(0)
     groups = 10.0 * rng.normal(size=(20, 29))[rng.integers(20, size=1000)] + 0.1 * rng.normal(size=(1000, 29))
     assert narrow_gamma(groups) == pytest.approx(8 * scaled_gamma(groups))
@@ -126,13 +126,13 @@ def test_a_narrow_width_is_narrow_for_groups_and_wide_for_independent_attributes
 
 
 def describe(graphs, **options):
-    """One line for each candidate, with gammas to four digits."""
+    """Return one line per candidate, with gammas to four digits."""
     lines = (f"{one.name} = {' '.join(repr(one.kernel).split())}" for one in auto_candidates(graphs, **options))
     return [re.sub(r"gamma=([0-9.e-]+)", lambda found: f"gamma={float(found[1]):.4g}", line) for line in lines]
 
 
-def test_the_candidates_are_those_of_this_version():
-    """Whoever changes the list increases AUTO_VERSION and writes a new file: stored studies rely on it."""
+def test_candidates_match_the_recorded_version():
+    """A change of the list must increase AUTO_VERSION and add a new file: stored studies rely on it."""
     labels, vectors = (random_graphs(8, labels=["C", "N"], edge_labels=True, attributes=n) for n in (0, 2))
     expected = Path(__file__).with_name(f"auto_version_{auto.AUTO_VERSION}.txt").read_text().splitlines()
     known = replace(labels, graph_attributes=np.arange(8.0)[:, None])
@@ -140,7 +140,7 @@ def test_the_candidates_are_those_of_this_version():
     assert ["# labels", *describe(labels), "# vectors", *describe(vectors), "# attributes, counts", *more] == expected
 
 
-def test_a_study_of_another_version_is_not_continued():
+def test_study_of_another_version_is_not_continued():
     from treegram.study import Store, read_study
     from treegram.study.run import _refuse_other_auto
 
@@ -150,10 +150,10 @@ def test_a_study_of_another_version_is_not_continued():
             _refuse_other_auto(read_study("wide"), store)
 
 
-# -------------------------------------------------------------------- the choice
+# -------------------------------------------------------------------- selection
 
 
-def test_the_best_of_the_account_is_chosen(fitted):
+def test_best_of_search_results_is_chosen(fitted):
     tried = fitted.search_results_[-3:]
     (chosen,) = (record for record in fitted.search_results_ if record["note"] == "chosen")
     assert chosen["candidate"] == chosen_name(fitted.search_results_)
@@ -161,7 +161,7 @@ def test_the_best_of_the_account_is_chosen(fitted):
     assert all(record["reason"] and record["seconds"] >= 0 for record in fitted.search_results_)
 
 
-def test_the_account_has_every_candidate(digits, fitted):
+def test_search_results_list_every_candidate(digits, fitted):
     names = [record["candidate"] for record in fitted.search_results_]
     assert sorted(names) == sorted(one.name for one in auto_candidates(digits[0]))
     notes = [record["note"] for record in fitted.search_results_]
@@ -171,7 +171,7 @@ def test_the_account_has_every_candidate(digits, fitted):
     assert all(any(name in line for line in table) for name in names)
 
 
-def test_best_params_make_the_same_model(digits, fitted):
+def test_best_params_reproduce_the_model(digits, fitted):
     graphs, y = digits
     again = GraphSVC(**fitted.best_params_, cv=3).fit(graphs, y)
     np.testing.assert_allclose(again.decision_function(graphs), fitted.decision_function(graphs), atol=5e-3)
@@ -180,7 +180,7 @@ def test_best_params_make_the_same_model(digits, fitted):
     assert fitted.best_params_ is fitted.cv_results_["params"][fitted.best_index_]
 
 
-def test_a_fitted_model_shows_its_choice(fitted):
+def test_fitted_model_shows_its_choice(fitted):
     chosen = " ".join(repr(fitted.kernel_).split())
     assert repr(fitted).endswith(f"# chose kernel={chosen}, C={fitted.best_params_['C']!r}")
     assert escape(chosen) in fitted._repr_mimebundle_()["text/html"]
@@ -190,7 +190,7 @@ def test_a_fitted_model_shows_its_choice(fitted):
     assert summary._repr_html_().count("<tr>") == len(fitted.search_results_) + 1
 
 
-def test_nothing_is_said_about_kernels_that_the_user_did_not_name():
+def test_no_warning_about_kernels_that_the_user_did_not_name():
     rng = np.random.default_rng(0)
     edges = [[(0, 1), (1, 2)]] * 24
     graphs = Graphs.from_edges(
@@ -204,7 +204,7 @@ def test_nothing_is_said_about_kernels_that_the_user_did_not_name():
         GraphSVC(WL(), **FEW).fit(graphs, [i % 2 for i in range(24)])
 
 
-def test_fewer_folds_where_no_class_has_as_many_graphs(digits):
+def test_fewer_folds_are_used_for_small_classes(digits):
     graphs, y = digits
     few = np.concatenate([np.flatnonzero(y == digit)[:4] for digit in (0, 1)])
     with pytest.warns(
@@ -214,19 +214,19 @@ def test_fewer_folds_where_no_class_has_as_many_graphs(digits):
     assert len(caught) == 1
 
 
-def test_the_same_twice_and_with_threads(digits, fitted):
+def test_repeated_and_threaded_fits_are_equal(digits, fitted):
     again = GraphSVC("auto", **FEW, n_jobs=2).fit(*digits)
 
-    def told(model):
+    def untimed_results(model):
         return [{key: value for key, value in one.items() if key != "seconds"} for one in model.search_results_]
 
-    assert told(again) == told(fitted)
+    assert untimed_results(again) == untimed_results(fitted)
     np.testing.assert_array_equal(again.decision_function(digits[0]), fitted.decision_function(digits[0]))
 
 
 @pytest.mark.slow
-def test_permuted_classes_give_chance():
-    """Whatever is learned, it is learned from the training part: on random classes there is nothing to find."""
+def test_permuted_classes_give_chance_accuracy():
+    """Everything is learned from the training part: with random classes there is nothing to find."""
     graphs = random_graphs(60, labels=["C", "N"], attributes=2)
     scores = []
     for seed in range(3):
@@ -243,24 +243,24 @@ def test_predictions_do_not_depend_on_the_other_test_graphs(digits):
     np.testing.assert_allclose(model.decision_function(graphs[30:]), alone, atol=1e-12)
 
 
-def test_a_sample_decides_which_candidates_are_searched(digits, monkeypatch):
+def test_candidates_are_screened_on_a_subsample(digits, monkeypatch):
     monkeypatch.setattr(auto, "SMALL_SAMPLE", 20)
     fitted = GraphSVC("auto", **FEW).fit(*digits)
     n_candidates = len(auto_candidates(digits[0]))
     assert [record["n_graphs"] for record in fitted.search_results_] == [20] * (n_candidates - 3) + [40] * 3
 
 
-def test_a_sample_has_all_classes(digits):
+def test_subsample_has_all_classes(digits):
     _, y = digits
     ids = auto.evenly_spaced(class_targets(y, 2), 12)
     assert len(ids) == len(set(ids.tolist())) == 12
     assert np.bincount(y[ids]).min() >= 5
 
 
-# -------------------------------------------------------------------- as an estimator
+# -------------------------------------------------------------------- estimator interface
 
 
-def test_as_an_estimator(digits, fitted, tmp_path):
+def test_estimator_interface(digits, fitted, tmp_path):
     graphs, _ = digits
     assert clone(fitted).get_params() == fitted.get_params()
     decisions = fitted.decision_function(graphs)
@@ -272,7 +272,7 @@ def test_as_an_estimator(digits, fitted, tmp_path):
     assert loaded.kernel == "auto"
 
 
-def test_grid_search_takes_it(digits):
+def test_works_in_grid_search(digits):
     graphs, y = digits
     search = GridSearchCV(GraphSVC("auto", **FEW), {"kernel": ["auto", "wl"]}, cv=2).fit(graphs[:20], y[:20])
     assert search.best_score_ > 0.8
@@ -288,7 +288,7 @@ def test_every_candidate_can_be_explained(attributes, edge_labels):
         np.testing.assert_allclose(found.decisions, model.predict(graphs), atol=1e-9, err_msg=one.name)
 
 
-def test_a_chosen_kernel_is_explained():
+def test_chosen_kernel_can_be_explained():
     edges = [[(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]] * 10  # paths and stars
     graphs = Graphs.from_edges(edges)
     fitted = GraphSVC("auto", **FEW).fit(graphs, [0, 1] * 10)
@@ -296,7 +296,7 @@ def test_a_chosen_kernel_is_explained():
 
 
 @pytest.mark.parametrize("kind", [GraphRidge, GraphGP])
-def test_numbers(kind, digits):
+def test_regression(kind, digits):
     graphs, _ = digits
     ink = np.array([graph.attributes[:, 2].mean() for graph in graphs])
     options = {"cv": 3} if kind is GraphRidge else {}
@@ -313,7 +313,7 @@ def test_verbose_prints_each_candidate(digits, capsys):
     assert names[-3:] == [record["candidate"] for record in model.search_results_[-3:]]
 
 
-# -------------------------------------------------------------------- little data, bad data
+# -------------------------------------------------------------------- small and invalid data
 
 
 @pytest.mark.parametrize(
@@ -326,17 +326,17 @@ def test_verbose_prints_each_candidate(digits, capsys):
     ],
     ids=["a few edges", "no edges", "no nodes", "all alike"],
 )
-def test_tiny_data(graphs):
+def test_tiny_data_sets(graphs):
     model = GraphSVC("auto", C=[1], cv=2).fit(graphs, [0, 1] * 4)
     assert set(model.predict(graphs)) <= {0, 1}
     assert len(model.search_results_) >= len(auto_candidates(graphs))
 
 
-# -------------------------------------------------------------------- data of many kinds
+# -------------------------------------------------------------------- various data
 
 
 def small_graphs(n_graphs, n_classes, rng, n_attributes=64):
-    """Three nodes and no labels; a third of the columns never changes, and the others are near the middle of a class."""
+    """Return graphs of three nodes without labels; a third of the columns is constant, the rest near its class mean."""
     y = np.arange(n_graphs) % n_classes
     varies = np.arange(n_attributes) % 3 > 0
     middles = rng.normal(size=(n_classes, n_attributes))
@@ -346,7 +346,7 @@ def small_graphs(n_graphs, n_classes, rng, n_attributes=64):
 
 
 def complete_graphs(n_graphs, rng, *, close=0.5):
-    """Labels at the nodes, and at the edges labels or distances that tell two classes apart."""
+    """Return complete graphs with node labels, and edge labels or distances that separate two classes."""
     y = np.arange(n_graphs) % 2
     sizes = rng.integers(9, 13, size=n_graphs)
     labels = [rng.choice(["C", "N", "O"], size).tolist() for size in sizes]
@@ -368,7 +368,7 @@ def test_many_classes_of_tiny_graphs():
 
 
 @pytest.mark.slow
-def test_many_classes_with_a_sample(monkeypatch):
+def test_many_classes_with_a_subsample(monkeypatch):
     monkeypatch.setattr(auto, "SMALL_SAMPLE", 80)
     graphs, y = small_graphs(120, 20, np.random.default_rng(1))
     model = GraphSVC("auto", C=[10], cv=3).fit(graphs, y)
@@ -376,8 +376,8 @@ def test_many_classes_with_a_sample(monkeypatch):
     assert model.best_score_ > 0.9
 
 
-def test_ranges_of_attributes_that_differ_by_a_hundred_thousand():
-    """The attribute with the smallest range tells the classes apart."""
+def test_attribute_ranges_that_differ_by_a_hundred_thousand():
+    """The attribute with the smallest range separates the classes."""
     rng = np.random.default_rng(0)
     ranges, y = 10.0 ** np.linspace(-2, 3, 8), np.arange(80) % 2
     attributes = [ranges * (rng.normal(size=(3, 8)) + 3.0 * c * (np.arange(8) == 0)) for c in y]
@@ -385,8 +385,8 @@ def test_ranges_of_attributes_that_differ_by_a_hundred_thousand():
     assert GraphSVC("auto", C=[1, 10], cv=4).fit(graphs, y).best_score_ > 0.9
 
 
-def test_a_nearly_diagonal_gram_matrix_is_noticed():
-    """Labels that no two graphs share: candidates that see nothing else say so."""
+def test_nearly_diagonal_gram_matrix_warns():
+    """If no two graphs share a label, candidates that use only labels warn."""
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     graphs = Graphs.from_edges(
@@ -398,14 +398,14 @@ def test_a_nearly_diagonal_gram_matrix_is_noticed():
 
 @pytest.mark.parametrize("with_labels", [True, False], ids=["labels", "no labels"])
 def test_complete_graphs_with_edge_labels(with_labels):
-    """No two nodes have equal neighbors there; single edges tell the classes apart."""
+    """No two nodes have equal neighborhoods; single edges separate the classes."""
     given, kinds, _, y = complete_graphs(48, np.random.default_rng(0))
     graphs = Graphs.from_edges(**given if with_labels else {**given, "labels": None}, edge_labels=kinds)
     assert GraphSVC("auto", **FEW).fit(graphs, y).best_score_ > 0.9
 
 
 @pytest.mark.parametrize("beside", ["nothing", "edge labels", "vectors"])
-def test_vectors_of_edges_are_used(beside):
+def test_edge_attributes_are_used(beside):
     rng = np.random.default_rng(0)
     given, _, distances, y = complete_graphs(60, rng, close=0.3)
     more = {
@@ -420,7 +420,7 @@ def test_vectors_of_edges_are_used(beside):
     assert len(model.predict(graphs[:3])) == 3
 
 
-def test_neither_attributes_nor_labels():
+def test_graphs_without_attributes_and_labels():
     rng = np.random.default_rng(0)
     edges = [[(i, (i + 1) % 8) for i in range(8)] if c else [(0, i) for i in range(1, 8)] for c in (0, 1) * 12]
     edges = [[edge for edge in some if rng.random() < 0.9] for some in edges]
@@ -428,7 +428,7 @@ def test_neither_attributes_nor_labels():
     assert GraphSVC("auto", **FEW).fit(graphs, [0, 1] * 12).best_score_ > 0.9
 
 
-def test_one_class_is_tiny():
+def test_one_tiny_class():
     graphs, _ = small_graphs(42, 2, np.random.default_rng(0), n_attributes=3)
     rare = np.where(np.arange(42) < 40, 0, 1)
     with pytest.warns(UserWarning, match="Class 1 has 2 of 42 graphs"):
@@ -436,7 +436,7 @@ def test_one_class_is_tiny():
     assert set(model.predict(graphs)) <= {0, 1}
 
 
-def test_a_candidate_that_cannot_be_used_is_left_out():
+def test_failing_candidate_is_left_out():
     rng = np.random.default_rng(0)
     graphs = Graphs.from_edges([[(0, 1)]] * 12, attributes=[1e200 * rng.normal(size=(2, 2)) for _ in range(12)])
     model = GraphSVC("auto", C=[1], cv=2).fit(graphs, [0, 1] * 6)
@@ -452,11 +452,11 @@ def test_a_candidate_that_cannot_be_used_is_left_out():
         (["auto", "wl"], "auto", "kernel 'auto' must be the only one"),
     ],
 )
-def test_auto_goes_alone(digits, kernel, grid, message):
+def test_auto_cannot_be_combined_with_other_kernels(digits, kernel, grid, message):
     with pytest.raises(ValueError, match=message):
         GraphSVC(kernel, param_grid=grid, **FEW).fit(*digits)
 
 
-def test_one_class_is_an_error(digits):
+def test_single_class_raises(digits):
     with pytest.raises(ValueError, match="at least two classes"):
         GraphSVC("auto", **FEW).fit(digits[0], np.zeros(40))

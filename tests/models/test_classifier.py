@@ -1,4 +1,4 @@
-"""GraphClassifier: closed forms equal literal refits, weights and probabilities are what they say, nothing leaks."""
+"""Tests of GraphClassifier: closed forms match explicit refits, weights and probabilities are correct, no leakage."""
 
 import pickle
 
@@ -50,7 +50,7 @@ def random_problem(rng, n, n_outputs, rank, scale=1.0):
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(3, 12), n_outputs=st.integers(1, 3), scale=st.sampled_from([1.0, 1e6]))
-def test_leave_one_out_equals_fits_without_the_graph(seed, n, n_outputs, scale):
+def test_leave_one_out_matches_refits_without_the_graph(seed, n, n_outputs, scale):
     rng = np.random.default_rng(seed)
     K, Y, weights = random_problem(rng, n, n_outputs, int(rng.integers(1, 8)), scale)
     machine = fit_machine(K, Y, weights)
@@ -73,7 +73,7 @@ def test_leave_one_out_equals_fits_without_the_graph(seed, n, n_outputs, scale):
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(4, 12), n_landmarks=st.integers(1, 4))
-def test_leave_one_out_with_landmarks_equals_fits_without_the_graph(seed, n, n_landmarks):
+def test_leave_one_out_with_landmarks_matches_refits_without_the_graph(seed, n, n_landmarks):
     rng = np.random.default_rng(seed)
     K, Y, weights = random_problem(rng, n, 2, 5)
     landmarks = np.sort(rng.permutation(n)[:n_landmarks])
@@ -94,7 +94,7 @@ def test_leave_one_out_with_landmarks_equals_fits_without_the_graph(seed, n, n_l
     )
 
 
-def test_all_ways_to_solve_agree():
+def test_all_solvers_agree():
     rng = np.random.default_rng(0)
     K, Y, weights = random_problem(rng, 30, 2, 40)
     best = fit_machine(K, Y, weights)
@@ -109,7 +109,7 @@ def test_all_ways_to_solve_agree():
         np.testing.assert_allclose(other.intercept, best.intercept, atol=1e-4)
 
 
-def test_the_stack_has_the_least_error_of_all_non_negative_weights():
+def test_stacking_weights_minimize_the_error():
     rng = np.random.default_rng(0)
     Y, weights = rng.normal(size=(40, 3)), rng.random(40) + 0.1
     held_out = [Y + s * rng.normal(size=Y.shape) for s in (0.5, 1.0, 3.0)] + [-Y]
@@ -121,14 +121,14 @@ def test_the_stack_has_the_least_error_of_all_non_negative_weights():
     best = minimize(error, np.full(4, 0.25), bounds=[(0, None)] * 4).x
     np.testing.assert_allclose(shares, best / best.sum(), atol=1e-4)
     assert shares[3] == 0
-    np.testing.assert_array_equal(stack([-Y, -2 * Y], Y, weights), [1.0, 0.0])  # none is any good: the least bad one
+    np.testing.assert_array_equal(stack([-Y, -2 * Y], Y, weights), [1.0, 0.0])  # none is useful: the least bad one
 
 
 # -------------------------------------------------------------------- the model
 
 
-def test_decisions_are_those_of_the_machines(digits):
-    """The whole model, literally: one machine for each kernel on all graphs, and their weighted sum."""
+def test_decision_is_the_weighted_sum_over_kernels(digits):
+    """Compute the whole model explicitly: one model per kernel on all graphs, and their weighted sum."""
     graphs, y = digits
     train, test = graphs[:80], graphs[80:100]
     kernels = [ODDCL(depth=1), make_pipeline(ScaleAttributes(), WLCL(1)), WL(2)]
@@ -153,8 +153,8 @@ def test_decisions_are_those_of_the_machines(digits):
     np.testing.assert_allclose(total, expected, atol=1e-10)
 
 
-def test_leave_one_out_decisions_are_those_of_models_without_the_graph(digits):
-    """With one kernel and its strength, leaving out a graph and fitting again gives the same decision."""
+def test_leave_one_out_decisions_match_models_without_the_graph(digits):
+    """With one kernel and its regularization, leaving out a graph and refitting gives the same decision."""
     graphs, y = digits
     y = (y >= 5)[:24]
     model = GraphClassifier([WL(1)]).fit(graphs[:24], y)
@@ -168,7 +168,7 @@ def test_leave_one_out_decisions_are_those_of_models_without_the_graph(digits):
         assert model.loo_decisions_[i] == pytest.approx(expected.item(), abs=1e-9)
 
 
-def test_the_default_model(digits, fitted):
+def test_default_model(digits, fitted):
     graphs, y = digits
     assert fitted.score(graphs[100:], y[100:]) > 0.85
     assert len(fitted.kernels_) == len(fitted.weights_) == len(fitted.dual_coefs_) == len(fitted.alphas_)
@@ -182,14 +182,14 @@ def test_the_default_model(digits, fitted):
     assert len(str(fitted.search_summary()).splitlines()) == len(notes) + 1
 
 
-def test_the_same_twice_and_with_threads(digits, fitted):
+def test_repeated_and_threaded_fits_are_equal(digits, fitted):
     graphs, y = digits
     again = GraphClassifier(n_jobs=2).fit(graphs[:100], y[:100])
     np.testing.assert_array_equal(again.decision_function(graphs[100:]), fitted.decision_function(graphs[100:]))
     np.testing.assert_array_equal(again.weights_, fitted.weights_)
 
 
-def test_a_sample_is_screened_and_few_are_fitted_on_all(digits, monkeypatch):
+def test_kernels_are_screened_on_a_subsample_and_few_are_fitted_on_all(digits, monkeypatch):
     monkeypatch.setattr(auto, "SMALL_SAMPLE", 60)
     graphs, y = digits
     model = GraphClassifier().fit(graphs[:100], y[:100])
@@ -210,7 +210,7 @@ def test_landmarks_predict_almost_as_well(digits, monkeypatch):
     assert model.score(graphs[120:], y[120:]) >= whole - 0.1
 
 
-def test_permuted_classes_give_chance(digits):
+def test_permuted_classes_give_chance_accuracy(digits):
     graphs, _ = digits
     y = np.random.default_rng(0).permutation([0, 1] * 30)
     scores = cross_val_score(GraphClassifier(), graphs[:60], y, cv=StratifiedKFold(3, shuffle=True, random_state=0))
@@ -235,7 +235,7 @@ def test_probabilities(digits, n_classes):
 
 
 def test_probabilities_are_calibrated():
-    """Classes are drawn with known probabilities; predicted ones must have about the frequency that they claim."""
+    """Classes are drawn with known probabilities; predictions must match their frequencies."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, size=400)
     y = (rng.random(400) < 1 / (1 + np.exp(-2 * x))).astype(int)
@@ -248,7 +248,7 @@ def test_probabilities_are_calibrated():
         assert abs(y[inside].mean() - p[inside].mean()) < 0.12
 
 
-def test_equal_weights_and_graphs_of_weight_zero(digits):
+def test_equal_weights_and_zero_weights(digits):
     graphs, y = digits
     kernels = [ODDCL(depth=1), WL(1)]
     model = GraphClassifier(kernels).fit(graphs[:60], y[:60])
@@ -258,7 +258,7 @@ def test_equal_weights_and_graphs_of_weight_zero(digits):
     np.testing.assert_allclose(some.decision_function(graphs), model.decision_function(graphs))
 
 
-def test_class_weights_move_the_decision():
+def test_class_weights_shift_the_decision():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 6 == 0
     graphs = Graphs.from_edges([[]] * 120, n_nodes=[1] * 120, attributes=[[[v]] for v in rng.normal(size=120) + y])
@@ -277,7 +277,7 @@ def test_class_weights_move_the_decision():
         GraphClassifier(kernels, class_weight={"x": 1}).fit(graphs, y)
 
 
-# -------------------------------------------------------------------- files, little data, wrong arguments
+# -------------------------------------------------------------------- files, small data, invalid arguments
 
 
 def test_pickles_and_model_files(digits, fitted, tmp_path):
@@ -300,13 +300,13 @@ def test_pickles_and_model_files(digits, fitted, tmp_path):
     ],
     ids=["a few edges", "no nodes", "all alike"],
 )
-def test_tiny_data(graphs):
+def test_tiny_data_sets(graphs):
     model = GraphClassifier().fit(graphs, ["a", "b"] * 4)
     assert set(model.predict(graphs)) <= {"a", "b"}
     assert np.isfinite(model.predict_proba(graphs)).all()
 
 
-def test_a_class_of_one_graph_is_a_warning(digits):
+def test_class_of_one_graph_warns(digits):
     graphs, y = digits
     few = np.concatenate([np.flatnonzero(y == 0)[:5], np.flatnonzero(y == 1)[:5], np.flatnonzero(y == 2)[:1]])
     with pytest.warns(UserWarning, match="Class 2 has a single graph") as caught:
@@ -327,12 +327,12 @@ def test_a_class_of_one_graph_is_a_warning(digits):
         ({"class_weight": "even"}, [0, 1] * 10, "class_weight"),
     ],
 )
-def test_wrong_arguments(digits, arguments, y, message):
+def test_invalid_arguments_raise(digits, arguments, y, message):
     with pytest.raises(ValueError, match=message):
         GraphClassifier(**arguments).fit(digits[0][:20], y)
 
 
-def test_biases_of_many_classes_have_the_least_loss():
+def test_biases_of_many_classes_minimize_the_loss():
     rng = np.random.default_rng(0)
     codes = rng.choice(3, 300, p=[0.8, 0.15, 0.05])
     decisions = 2.0 * (codes[:, None] == np.arange(3)) - 1.0 + rng.normal(size=(300, 3))

@@ -1,4 +1,4 @@
-"""Conformal intervals and sets: the coverage that they promise, for all models, whatever the errors look like."""
+"""Tests of conformal intervals and sets: guaranteed coverage for all models and any error distribution."""
 
 import numpy as np
 import pytest
@@ -22,14 +22,14 @@ CLASSIFIERS = [GraphClassifier([KERNEL]), GraphSVC(KERNEL, param_grid={}, C=[1],
 
 
 def draw(rng, n):
-    """Graphs of one node whose number predicts a target with heavy-tailed noise, and a class of three."""
+    """Return graphs of one node whose attribute predicts a target with heavy-tailed noise, and one of three classes."""
     x = rng.uniform(-2, 2, size=n)
     y = np.sin(2 * x) + 0.2 * rng.standard_t(2, size=n)
     return Graphs.from_edges([[]] * n, n_nodes=[1] * n, attributes=[[[v]] for v in x]), y, np.digitize(y, [-0.5, 0.5])
 
 
 @pytest.mark.parametrize("model", REGRESSORS, ids=lambda model: type(model).__name__)
-def test_intervals_cover(model):
+def test_intervals_have_the_requested_coverage(model):
     rng = np.random.default_rng(0)
     graphs, y, _ = draw(rng, 80)
     model.fit(graphs, y)
@@ -44,7 +44,7 @@ def test_intervals_cover(model):
 
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_sets_cover(model, n_classes):
+def test_sets_have_the_requested_coverage(model, n_classes):
     rng = np.random.default_rng(0)
     graphs, _, y = draw(rng, 80)
     names = np.array(["a", "b", "c"])[:n_classes]
@@ -59,7 +59,7 @@ def test_sets_cover(model, n_classes):
     assert np.mean(inside) > 0.75  # ties make sets larger
 
 
-def test_the_quantile_is_that_of_the_definition():
+def test_quantile_matches_the_definition():
     graphs, y, _ = draw(np.random.default_rng(1), 40)
     model = GraphRidge(KERNEL, param_grid={}, cv=3).fit(graphs[:20], y[:20]).calibrate(graphs[20:39], y[20:39])
     errors = np.sort(abs(y[20:39] - model.predict(graphs[20:39])))
@@ -70,7 +70,7 @@ def test_the_quantile_is_that_of_the_definition():
 
 
 @pytest.mark.parametrize("model", [GraphRegressor([KERNEL]), GraphGP(KERNEL, param_grid={})], ids=["regressor", "gp"])
-def test_without_calibration_graphs_intervals_follow_from_left_out_ones(model):
+def test_without_calibration_graphs_intervals_use_leave_one_out_errors(model):
     rng = np.random.default_rng(0)
     inside = []
     for _ in range(8):
@@ -81,8 +81,8 @@ def test_without_calibration_graphs_intervals_follow_from_left_out_ones(model):
     np.testing.assert_allclose(np.mean(inside, axis=0), [0.5, 0.8, 0.95], atol=0.07)
 
 
-def test_left_out_errors_are_those_of_the_definition():
-    """The process with the same noise and scale, conditioned on all graphs but one."""
+def test_leave_one_out_errors_match_the_definition():
+    """Compare with the process with the same noise and scale, conditioned on all graphs but one."""
     graphs, y, _ = draw(np.random.default_rng(4), 25)
     model = GraphRegressor([KERNEL]).fit(graphs, y)
     K = model.weights_[0] * KERNEL.fit_transform(graphs) + model.noise_ * np.eye(25)
@@ -96,7 +96,7 @@ def test_left_out_errors_are_those_of_the_definition():
     np.testing.assert_allclose(model.calibration_, np.sort(errors), rtol=1e-6)
 
 
-def test_without_calibration_graphs_sets_follow_from_left_out_ones():
+def test_without_calibration_graphs_sets_use_leave_one_out_scores():
     rng = np.random.default_rng(0)
     inside = []
     for _ in range(8):
@@ -106,7 +106,7 @@ def test_without_calibration_graphs_sets_follow_from_left_out_ones():
     assert abs(np.mean(inside) - 0.8) < 0.07
 
 
-def test_a_fit_forgets_and_a_file_remembers(tmp_path):
+def test_fit_resets_calibration_and_model_files_keep_it(tmp_path):
     graphs, y, classes = draw(np.random.default_rng(2), 60)
     models = (
         (GraphRegressor([KERNEL]), y),
@@ -130,7 +130,7 @@ def test_a_fit_forgets_and_a_file_remembers(tmp_path):
         assert not np.array_equal(getattr(model, "calibration_", []), calibration)
 
 
-def test_wrong_arguments():
+def test_invalid_arguments_raise():
     graphs, _, classes = draw(np.random.default_rng(3), 40)
     model = GraphClassifier([KERNEL]).fit(graphs, classes)
     with pytest.raises(ValueError, match=r"y\[0\] is 7, which is not one of the fitted classes"):

@@ -1,4 +1,4 @@
-"""Nested cross-validation: equal to a plain loop with scikit-learn, and blind to what it must not see."""
+"""Tests of nested cross-validation: equal to a plain loop with scikit-learn, and without leakage."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ CS = np.array([0.01, 1.0, 100.0, 10000.0])
 
 @pytest.fixture(scope="module")
 def digits():
-    """(Gram matrices, classes from 0): 30 images each of 3, 8 and 9, which are easily confused."""
+    """Return (Gram matrices, classes from 0): 30 images each of 3, 8 and 9, which are easily confused."""
     graphs, y = load_digits_graphs()
     chosen = np.sort(np.concatenate([np.flatnonzero(y == digit)[:30] for digit in (3, 8, 9)]))
     grams = gram_array(ODDCL(gamma=1.0), graphs[chosen], depth=[0, 1], lam=[0.3, 1.2])
@@ -35,7 +35,7 @@ def outer_split(codes):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.slow
-def test_selection_equals_a_loop_with_grid_search(digits, seed, n_classes):
+def test_selection_matches_a_loop_with_grid_search(digits, seed, n_classes):
     grams, codes = digits
     members = np.flatnonzero(codes < n_classes)
     grams, codes = [np.ascontiguousarray(K[np.ix_(members, members)]) for K in grams], codes[members]
@@ -47,7 +47,8 @@ def test_selection_equals_a_loop_with_grid_search(digits, seed, n_classes):
         inner = StratifiedKFold(5, shuffle=True, random_state=seed)
         search = GridSearchCV(SVC(kernel="precomputed"), {"C": CS}, cv=inner)
         searches.append(search.fit(K[np.ix_(train, train)], codes[train]))
-    best = max(searches, key=lambda search: round(search.best_score_, 12))  # of equals the first, and its smallest C
+    # Ties go to the first Gram matrix and its smallest C.
+    best = max(searches, key=lambda search: round(search.best_score_, 12))
     gram = searches.index(best)
     assert (ours.gram, ours.strength) == (gram, best.best_params_["C"])
     assert ours.inner_score == pytest.approx(best.best_score_, abs=1e-12)
@@ -56,9 +57,9 @@ def test_selection_equals_a_loop_with_grid_search(digits, seed, n_classes):
     assert ours.fits.n_unconverged == 0
 
 
-def test_selection_with_weights_equals_a_loop_over_weighted_svcs(digits):
+def test_selection_with_weights_matches_a_loop_over_weighted_svcs(digits):
     grams, codes = digits
-    codes = (codes + (np.arange(len(codes)) % 5 == 0)) % 3  # with mistakes, or every accuracy would be 1
+    codes = (codes + (np.arange(len(codes)) % 5 == 0)) % 3  # with errors, or every accuracy would be 1
     train, test = outer_split(codes)
     weights = np.array([4.0, 1.0, 0.5])[codes]
     ours = select(grams, codes, train, test, CS, n_folds=3, seed=0, weights=weights)
@@ -81,17 +82,17 @@ def test_selection_with_weights_equals_a_loop_over_weighted_svcs(digits):
     assert ours.inner_score != select(grams, codes, train, test, CS, n_folds=3, seed=0).inner_score
 
 
-def test_scores_equal_those_of_svc(digits):
+def test_scores_match_svc(digits):
     grams, codes = digits
     train, test = outer_split(codes)
     accuracies, fits = score(grams[1], codes, train, test, CS)
     for accuracy, C in zip(accuracies, CS, strict=True):
         model = SVC(kernel="precomputed", C=C).fit(grams[1][np.ix_(train, train)], codes[train])
         assert accuracy == model.score(grams[1][np.ix_(test, train)], codes[test])
-    assert fits == Fits(3, 0)  # at 10000 no coefficient would be other than at 100
+    assert fits == Fits(3, 0)  # at 10000 no coefficient would differ from those at 100
 
 
-def test_the_test_part_changes_nothing_but_its_own_predictions(digits):
+def test_the_test_part_only_affects_its_own_predictions(digits):
     grams, codes = digits
     train, test = outer_split(codes)
     before = select(grams, codes, train, test, CS, n_folds=5, seed=0)
@@ -113,8 +114,8 @@ def test_the_test_part_changes_nothing_but_its_own_predictions(digits):
     assert (turned.predicted != before.predicted).any()
 
 
-def test_labels_of_the_training_part_matter(digits):
-    """The test above would pass if nothing ever changed."""
+def test_training_labels_matter(digits):
+    """Without this check, the test above would also pass if nothing ever changed."""
     grams, codes = digits
     train, test = outer_split(codes)
     shuffled = codes.copy()
@@ -142,7 +143,7 @@ def test_unconverged_fits_are_counted():
         ([[0.3, 0.1 + 0.2], [0.1 + 0.2, 0.3]], (0, 0)),  # 0.1 + 0.2 is above 0.3, by rounding
     ],
 )
-def test_of_equals_the_first_matrix_and_the_smallest_c(scores, best):
+def test_ties_go_to_the_first_gram_and_smallest_c(scores, best):
     assert choose(np.array(scores)) == best
 
 
@@ -150,7 +151,7 @@ def test_of_equals_the_first_matrix_and_the_smallest_c(scores, best):
 
 
 @pytest.mark.parametrize("n_folds", [2, 5])
-def test_folds_are_stratified_parts_of_the_whole(n_folds):
+def test_folds_are_a_stratified_partition(n_folds):
     codes = np.repeat([0, 1, 2], [40, 20, 10]).astype(np.int64)
     parts = folds(codes, n_folds, 3)
     np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in parts])), np.arange(70))
@@ -162,7 +163,7 @@ def test_folds_are_stratified_parts_of_the_whole(n_folds):
         assert train.dtype == test.dtype == np.int64
 
 
-def test_folds_follow_from_classes_and_seed():
+def test_folds_depend_on_classes_and_seed():
     codes = np.tile([0, 1], 30)
     first, again, other = (folds(codes, 5, seed) for seed in (1, 1, 2))
     for (_, test), (_, same) in zip(first, again, strict=True):
@@ -170,7 +171,7 @@ def test_folds_follow_from_classes_and_seed():
     assert any((test != different).any() for (_, test), (_, different) in zip(first, other, strict=True))
 
 
-def test_seeds_follow_from_what_they_are_for():
+def test_seeds_depend_on_their_purpose():
     assert seed_of("BZR", 0, "outer") == seed_of("BZR", 0, "outer") == 256172798
     identities = [(name, repeat, level) for name in ("BZR", "COX2") for repeat in range(20) for level in ("a", "b")]
     seeds = {seed_of(*identity) for identity in identities}
@@ -186,20 +187,20 @@ def test_equal_matrices_are_kept_once():
     depths, lams = [0, 1, 2, 3], [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]
     grams = gram_array(ODDCL(), graphs[:20], depth=depths, lam=lams).reshape(24, 20, 20)
     kept, positions = distinct(list(grams))
-    assert len(kept) == 19  # at depth 0 lam is normalized away
+    assert len(kept) == 19  # at depth 0 lam cancels in the normalization
     assert positions == [0] * 6 + list(range(1, 19))
     for K, position in zip(grams, positions, strict=True):
         np.testing.assert_allclose(kept[position], K, atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
-def test_what_counts_as_equal_does_not_depend_on_the_scale(scale):
+def test_equality_does_not_depend_on_the_scale(scale):
     K = np.eye(3) * scale
     nearly, other = K * (1 + 1e-14), K + np.diag([0, 0, 1e-6 * scale])
     assert distinct([K, nearly, other, other])[1] == [0, 0, 1, 1]
 
 
-def test_matrices_of_other_sizes_and_empty_ones():
+def test_matrices_of_different_sizes_and_empty_ones():
     assert distinct([np.eye(2), np.eye(3), np.eye(2)])[1] == [0, 1, 0]
     assert distinct([np.zeros((0, 0))] * 2)[1] == [0, 0]
     assert distinct([np.zeros((2, 2))] * 2)[1] == [0, 0]
@@ -210,7 +211,7 @@ def test_matrices_of_other_sizes_and_empty_ones():
 
 
 @pytest.mark.parametrize("y", [["b", "a", "b", "a"], [7, -1, 7, -1], [True, False, True, False], [0.5, 0.0, 0.5, 0.0]])
-def test_classes_are_numbered_in_order(y):
+def test_classes_are_encoded_in_order(y):
     classes, codes = encode_classes(y)
     np.testing.assert_array_equal(classes, sorted(set(y)))
     np.testing.assert_array_equal(codes, [1, 0, 1, 0])
@@ -231,17 +232,17 @@ def test_classes_are_numbered_in_order(y):
         ([[0, 1], [1, 0]], r"one target for each graph; got an array of shape \(2, 2\)"),
     ],
 )
-def test_targets_that_cannot_be_used_are_an_error(y, message):
+def test_invalid_targets_raise(y, message):
     with pytest.raises(ValueError, match=message):
         encode_classes(y)
 
 
-def test_missing_values_of_pandas():
+def test_missing_values_of_pandas_raise():
     pandas = pytest.importorskip("pandas")
     for missing in (pandas.NA, pandas.NaT):
         with pytest.raises(ValueError, match=r"y\[1\] is .*: the target of graph 1 is missing"):
             encode_classes([0, missing, 1])
 
 
-def test_counts_of_fits_add_up():
+def test_fit_counts_are_added():
     assert Fits(3, 1) + Fits(4, 0) == Fits(7, 1)

@@ -1,4 +1,4 @@
-"""GraphGP against scikit-learn's Gaussian process on the same matrix, and its error bars against held-out targets."""
+"""Tests of GraphGP against scikit-learn's Gaussian process on the same matrix, and of its intervals."""
 
 import pickle
 
@@ -14,8 +14,8 @@ import treegram
 from treegram import ODDCL, WL, GraphGP, GraphRidge, Graphs, KernelSum, ScaleAttributes
 
 
-class Looked(Kernel):
-    """A kernel whose values are looked up: X are positions in a matrix."""
+class Precomputed(Kernel):
+    """A kernel that looks its values up: X are indices into a matrix."""
 
     def __init__(self, K, scale):
         self.K = K
@@ -33,7 +33,7 @@ class Looked(Kernel):
 
 @pytest.fixture(scope="module")
 def ink():
-    """(graphs, how dark their pixels are, with some noise)."""
+    """Return (graphs, how dark their pixels are, with some noise)."""
     graphs, _ = treegram.load_digits_graphs()
     y = np.array([graph.attributes[:, 2].mean() for graph in graphs[:120]])
     return graphs[:120], y + np.random.default_rng(0).normal(scale=0.05, size=120)
@@ -49,7 +49,7 @@ KERNELS = [
 
 @pytest.mark.parametrize("noise", [0.01, 1.0])
 @pytest.mark.parametrize("kernel", KERNELS, ids=["normalized", "not normalized", "pipeline", "sum"])
-def test_means_deviations_and_likelihood_are_those_of_scikit_learn(ink, kernel, noise):
+def test_means_deviations_and_likelihood_match_scikit_learn(ink, kernel, noise):
     graphs, y = ink
     train, test = np.arange(80)[:, None], np.arange(80, 120)[:, None]
     model = GraphGP(kernel, param_grid={}, noise=noise).fit(graphs[:80], y[:80])
@@ -62,7 +62,7 @@ def test_means_deviations_and_likelihood_are_those_of_scikit_learn(ink, kernel, 
     K[np.arange(80, 120), np.arange(80, 120)] = [
         1.0 if is_learned else one.transform(graphs[i : i + 1])[0, 0] for i, one in enumerate(alone, start=80)
     ]
-    theirs = GaussianProcessRegressor(Looked(K, model.scale_), alpha=model.scale_ * noise, optimizer=None)
+    theirs = GaussianProcessRegressor(Precomputed(K, model.scale_), alpha=model.scale_ * noise, optimizer=None)
     center, unit = y[:80].mean(), y[:80].std()
     theirs.fit(train, (y[:80] - center) / unit)
     mean, std = theirs.predict(test, return_std=True)
@@ -73,17 +73,17 @@ def test_means_deviations_and_likelihood_are_those_of_scikit_learn(ink, kernel, 
     np.testing.assert_array_equal(model.predict(graphs[80:]), our_mean)
 
 
-def test_the_scale_is_the_most_likely(ink):
+def test_scale_maximizes_the_likelihood(ink):
     graphs, y = ink
     model = GraphGP(ODDCL(depth=1), param_grid={}, noise=0.1).fit(graphs, y)
     K, z, everyone = ODDCL(depth=1).fit_transform(graphs), (y - y.mean()) / y.std(), np.arange(120)[:, None]
     for factor in (0.9, 1.1):
         scale = factor * model.scale_
-        other = GaussianProcessRegressor(Looked(K, scale), alpha=0.1 * scale, optimizer=None).fit(everyone, z)
+        other = GaussianProcessRegressor(Precomputed(K, scale), alpha=0.1 * scale, optimizer=None).fit(everyone, z)
         assert other.log_marginal_likelihood_value_ < model.log_marginal_likelihood_
 
 
-def test_the_most_likely_candidate_is_chosen(ink):
+def test_most_likely_candidate_is_chosen(ink):
     graphs, y = ink
     grid, noises = {"depth": [0, 1], "lam": [0.5, 1.0]}, [0.01, 0.1, 1.0]
     model = GraphGP(ODDCL(), param_grid=grid, noise=noises).fit(graphs, y)
@@ -97,14 +97,14 @@ def test_the_most_likely_candidate_is_chosen(ink):
     assert list(model.results_["param_depth"]) == [0] * 6 + [1] * 6
 
 
-def test_the_mean_is_that_of_ridge(ink):
+def test_mean_equals_ridge(ink):
     graphs, y = ink
     model = GraphGP(ODDCL(depth=1), param_grid={}, noise=0.3).fit(graphs[:80], y[:80])
     ridge = GraphRidge(ODDCL(depth=1), param_grid={}, alpha=0.3, cv=2).fit(graphs[:80], y[:80])
     np.testing.assert_allclose(model.predict(graphs[80:]), ridge.predict(graphs[80:]))
 
 
-def test_intervals_hold_what_they_promise(ink):
+def test_intervals_have_the_nominal_coverage(ink):
     graphs, y = ink
     inside = []
     for fold in range(4):
@@ -115,7 +115,7 @@ def test_intervals_hold_what_they_promise(ink):
     assert 0.8 < np.mean(inside) < 0.98
 
 
-def test_as_an_estimator(ink):
+def test_estimator_interface(ink):
     graphs, y = ink
     model = GraphGP("oddcl", param_grid={"depth": [0]}, n_jobs=2)
     assert is_regressor(model)
@@ -125,7 +125,7 @@ def test_as_an_estimator(ink):
     np.testing.assert_array_equal(again.predict(graphs, return_std=True), model.predict(graphs, return_std=True))
 
 
-def test_a_target_that_never_changes(ink):
+def test_constant_target(ink):
     model = GraphGP(ODDCL(depth=0), param_grid={}).fit(ink[0][:10], np.full(10, 7.0))
     mean, std = model.predict(ink[0], return_std=True)
     np.testing.assert_allclose(mean, 7.0)
@@ -141,18 +141,18 @@ def test_a_target_that_never_changes(ink):
         (1.0, range(9), "10 graphs, got 9 targets"),
     ],
 )
-def test_wrong_input_is_an_error(ink, noise, y, message):
+def test_invalid_input_raises(ink, noise, y, message):
     with pytest.raises(ValueError, match=message):
         GraphGP(ODDCL(), param_grid={}, noise=noise).fit(ink[0][:10], list(y))
 
 
-def test_one_graph_is_too_few(ink):
+def test_single_graph_raises(ink):
     with pytest.raises(ValueError, match="at least two graphs; got 1"):
         GraphGP(ODDCL(), param_grid={}).fit(ink[0][:1], [1.0])
 
 
 @pytest.mark.parametrize("kernel", [WL(), WL(normalize=False)], ids=["normalized", "not normalized"])
-def test_a_graph_whose_kernel_is_zero_is_no_more_certain_than_others(kernel):
+def test_graph_with_zero_kernel_is_not_more_certain_than_others(kernel):
     graphs = Graphs.from_edges([[(i, i + 1) for i in range(n)] for n in range(1, 9)])
     empty = Graphs.from_edges([[]], n_nodes=[0])
     model = GraphGP(kernel, param_grid={}, noise=0.1).fit(graphs, np.arange(8.0))

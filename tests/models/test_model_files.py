@@ -1,4 +1,4 @@
-"""Model files: what comes back is what was saved, and no file does harm."""
+"""Tests of model files: models round-trip, and malicious files do no harm."""
 
 import hashlib
 import json
@@ -95,17 +95,17 @@ def assert_same(left, right):
     np.testing.assert_array_equal(left, right)
 
 
-# -------------------------------------------------------------------- what comes back
+# -------------------------------------------------------------------- round trips
 
 
 @pytest.mark.parametrize(
     "kernel", [v for kernel in KERNELS for v in variants(kernel)], ids=lambda k: " ".join(repr(k).split())
 )
-def test_every_kernel_comes_back_in_every_bit(kernel, path):
+def test_every_kernel_round_trips_bit_by_bit(kernel, path):
     graphs = LAWS_HOLD_ON["mixed"].pack()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for fit in (kernel.fit, kernel.fit_transform):  # which differ in the last bits of what they normalize by
+        for fit in (kernel.fit, kernel.fit_transform):  # normalizations differ in the last bits
             fit(graphs[:7])
             loaded = saved_and_loaded(kernel, path)
             assert type(loaded) is type(kernel)
@@ -115,7 +115,7 @@ def test_every_kernel_comes_back_in_every_bit(kernel, path):
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
-def test_every_kind_of_graphs_comes_back(name, path):
+def test_every_kind_of_graphs_round_trips(name, path):
     graphs = COLLECTIONS[name].pack()
     kernel = WL().fit(graphs)
     loaded = saved_and_loaded(kernel, path)
@@ -124,7 +124,7 @@ def test_every_kind_of_graphs_comes_back(name, path):
     assert_same(loaded.transform(graphs), kernel.transform(graphs))
 
 
-def test_targets_are_not_in_the_file(graphs, path):
+def test_targets_are_not_stored(graphs, path):
     assert saved_and_loaded(WL().fit(graphs), path).graphs_.targets is None
 
 
@@ -141,7 +141,7 @@ def test_targets_are_not_in_the_file(graphs, path):
     ids=["WL", "pipeline", "sum", "list", "name", "P2K"],
 )
 @pytest.mark.parametrize("classes", [(0, 1), ("a", "bc", "d"), (False, True)], ids=["int", "str", "bool"])
-def test_classifiers_come_back_in_every_bit(kernel, classes, graphs, new, path):
+def test_classifiers_round_trip_bit_by_bit(kernel, classes, graphs, new, path):
     y = np.array(classes)[np.arange(N_GRAPHS) % len(classes)]
     model = GraphSVC(kernel, C=[1, 10], cv=3, probability=True, class_weight=dict.fromkeys(classes, 2.0)).fit(graphs, y)
     loaded = saved_and_loaded(model, path)
@@ -153,7 +153,7 @@ def test_classifiers_come_back_in_every_bit(kernel, classes, graphs, new, path):
     assert repr(loaded.fit(graphs, y).best_params_) == repr(model.best_params_)
 
 
-def test_classes_that_are_objects_come_back(graphs, path):
+def test_object_classes_round_trip(graphs, path):
     model = GraphSVC(WL(), C=1, cv=2).fit(graphs, np.array(["no", "yes"] * 12, dtype=object))
     loaded = saved_and_loaded(model, path)
     assert loaded.classes_.tolist() == ["no", "yes"]
@@ -161,7 +161,7 @@ def test_classes_that_are_objects_come_back(graphs, path):
 
 
 @pytest.mark.parametrize("kernel", [WL(), make_pipeline(ScaleAttributes(), ODDCL(depth=1))], ids=["kernel", "pipeline"])
-def test_regressors_come_back_in_every_bit(kernel, graphs, new, path):
+def test_regressors_round_trip_bit_by_bit(kernel, graphs, new, path):
     numbers = np.arange(N_GRAPHS) / 7
     ridge = GraphRidge(kernel, cv=3).fit(graphs, numbers)
     assert_same(saved_and_loaded(ridge, path).predict(new), ridge.predict(new))
@@ -180,7 +180,7 @@ def test_regressors_come_back_in_every_bit(kernel, graphs, new, path):
     ],
     ids=["process", "weighted", "ridge"],
 )
-def test_regressors_of_several_targets_come_back_in_every_bit(model, graphs, new, path):
+def test_multi_target_regressors_round_trip_bit_by_bit(model, graphs, new, path):
     numbers = np.column_stack([np.arange(N_GRAPHS) / 7, np.where(np.arange(N_GRAPHS) % 3, 1.0, np.nan)])
     model.fit(graphs, numbers)
     assert_same(saved_and_loaded(model, path).predict(new), model.predict(new))
@@ -207,7 +207,7 @@ def test_regressors_of_several_targets_come_back_in_every_bit(model, graphs, new
         TruncateLabels(),
     ],
 )
-def test_transformers_come_back(transformer, graphs, new, path):
+def test_transformers_round_trip(transformer, graphs, new, path):
     transformer.fit(graphs)
     assert saved_and_loaded(transformer, path).transform(new) == transformer.transform(new)
 
@@ -227,7 +227,7 @@ def test_transformers_come_back(transformer, graphs, new, path):
     ],
     ids=lambda features: " ".join(repr(features).split()),
 )
-def test_features_come_back_in_every_bit(features, graphs, new, path):
+def test_features_round_trip_bit_by_bit(features, graphs, new, path):
     features.fit(graphs)
     loaded = saved_and_loaded(features, path)
     assert_same(loaded.transform(new), features.transform(new))
@@ -235,14 +235,14 @@ def test_features_come_back_in_every_bit(features, graphs, new, path):
 
 
 @pytest.mark.parametrize("kernel", [ODDCL(gamma="scale"), P2K()], ids=lambda kernel: type(kernel).__name__)
-def test_landmarks_of_kernels_that_learn_from_all_graphs_are_refused(kernel, graphs, path):
+def test_nystroem_of_kernels_that_learn_from_data_raises(kernel, graphs, path):
     landmarks = Nystroem(kernel, 3).fit(graphs)
     with pytest.raises(ModelFileError, match=f"Nystroem cannot be saved with {type(kernel).__name__} as it is"):
         save_model(landmarks, path)
     assert not path.exists()
 
 
-def test_features_without_attributes_come_back(path):
+def test_features_without_attributes_round_trip(path):
     graphs = LAWS_HOLD_ON["no_attributes"].pack()
     features = ODDCLFeatures(n_features=None).fit(graphs)
     assert_same(saved_and_loaded(features, path).transform(graphs), features.transform(graphs))
@@ -260,7 +260,7 @@ def test_features_without_attributes_come_back(path):
     ids=lambda final: type(final).__name__,
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_pipelines_that_end_in_a_linear_model_come_back(final, n_classes, graphs, new, path):
+def test_pipelines_ending_in_a_linear_model_round_trip(final, n_classes, graphs, new, path):
     model = make_pipeline(ScaleAttributes(), ODDCLFeatures(n_features=64), final).fit(
         graphs, np.arange(N_GRAPHS) % n_classes
     )
@@ -270,7 +270,7 @@ def test_pipelines_that_end_in_a_linear_model_come_back(final, n_classes, graphs
         assert_same(loaded.predict_proba(new), model.predict_proba(new))
 
 
-def test_what_is_not_fitted_comes_back_so(graphs, path):
+def test_unfitted_estimators_stay_unfitted(graphs, path):
     loaded = saved_and_loaded(make_pipeline("passthrough", ODDCL(depth=2)), path)
     assert loaded[1].depth == 2
     with pytest.raises(NotFittedError):
@@ -280,11 +280,11 @@ def test_what_is_not_fitted_comes_back_so(graphs, path):
     }
 
 
-def test_arrays_among_the_parameters_come_back(path):
+def test_array_parameters_round_trip(path):
     assert_same(saved_and_loaded(GraphRidge(alpha=np.array([0.5, 2])), path).alpha, [0.5, 2])
 
 
-def test_the_text_tells_versions_and_the_digest_of_the_data(graphs, path):
+def test_header_has_versions_and_the_digest_of_the_data(graphs, path):
     digests = []
     for some in (graphs, graphs[:], graphs[::-1]):
         save_model(WL().fit(some), path)
@@ -295,7 +295,7 @@ def test_the_text_tells_versions_and_the_digest_of_the_data(graphs, path):
 
 
 @pytest.mark.slow
-def test_the_file_is_loaded_in_another_process(graphs, y, path):
+def test_file_can_be_loaded_in_another_process(graphs, y, path):
     model = GraphSVC(WL(), C=1, cv=2).fit(graphs, y)
     save_model(model, path)
     code = "import sys, treegram; m = treegram.load_model(sys.argv[1]); print(m.decision_function(m.kernel_.graphs_).tolist())"
@@ -303,7 +303,7 @@ def test_the_file_is_loaded_in_another_process(graphs, y, path):
     assert json.loads(done.stdout) == model.decision_function(graphs).tolist()
 
 
-def test_a_loaded_kernel_is_pickled_cloned_and_fitted_again_like_any_other(graphs, new, path):
+def test_loaded_kernel_can_be_pickled_cloned_and_refitted(graphs, new, path):
     kernel = KernelSum([WL(), ODDCL(depth=1)]).fit(graphs)
     loaded = saved_and_loaded(kernel, path)
     assert vars(loaded).keys() == vars(kernel).keys()
@@ -312,7 +312,7 @@ def test_a_loaded_kernel_is_pickled_cloned_and_fitted_again_like_any_other(graph
     assert_same(loaded.fit(new).transform(graphs), KernelSum([WL(), ODDCL(depth=1)]).fit(new).transform(graphs))
 
 
-# -------------------------------------------------------------------- what cannot be saved
+# -------------------------------------------------------------------- unsupported content
 
 
 def linear(X, Y):
@@ -336,7 +336,7 @@ def linear(X, Y):
         (Pipeline([("wl", WL())], memory=lambda: None), "memory is <function"),
     ],
 )
-def test_what_a_file_cannot_hold_is_refused_and_nothing_is_written(model, message, graphs, path):
+def test_unsupported_estimators_raise_and_nothing_is_written(model, message, graphs, path):
     if isinstance(model, P2K | KernelSum):
         model.fit(graphs)
     path.write_text("older")
@@ -346,32 +346,32 @@ def test_what_a_file_cannot_hold_is_refused_and_nothing_is_written(model, messag
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_too_much_text_is_refused(path):
+def test_too_long_header_raises(path):
     labels = [f"{i} {'x' * 50}" for i in range(30_000)]
     kernel = WL(n_iterations=0).fit(Graphs.from_edges([[]], labels=[labels]))
     with pytest.raises(ModelFileError, match=r"make 1\.\d MB of text.*number the labels"):
         save_model(kernel, path)
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path):
+def test_missing_folder_raises(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
         save_model(WL(), tmp_path / "no" / "model.tgm")
     with pytest.raises(FileNotFoundError):
         load_model(tmp_path / "no.tgm")
 
 
-# -------------------------------------------------------------------- files that cannot be used
+# -------------------------------------------------------------------- invalid files
 
 
 def parts(data):
-    """The text and the arrays' bytes of a file."""
+    """Return the header and the array bytes of a file."""
     start = len(MAGIC) + 8
     length = int.from_bytes(data[len(MAGIC) : start], "little")
     return json.loads(data[start : start + length]), data[start + length : -32]
 
 
 def joined(content, arrays, length=None):
-    """A file with a digest that fits, as somebody who means harm would make it."""
+    """Return a file with a matching digest, as an attacker would make it."""
     text = content if isinstance(content, bytes) else json.dumps(content).encode()
     data = MAGIC + (len(text) if length is None else length).to_bytes(8, "little") + text + arrays
     return data + hashlib.sha256(data).digest()
@@ -390,14 +390,14 @@ def refused(path, data, message):
     assert str(caught.value).startswith(f"{path} cannot be loaded: ")
 
 
-class Harm:
+class Malicious:
     def __reduce__(self):
         return (os.abort, ())
 
 
-def test_foreign_and_damaged_files_are_refused(svc_file, path):
+def test_foreign_and_damaged_files_raise(svc_file, path):
     refused(path, b"", "not a treegram model file")
-    refused(path, pickle.dumps(Harm()), "not a treegram model file")
+    refused(path, pickle.dumps(Malicious()), "not a treegram model file")
     refused(path, b"PK\3\4" + bytes(100), "not a treegram model file")
     refused(path, MAGIC, "damaged or incomplete")
     for length in (20, len(svc_file) // 2, len(svc_file) - 1):
@@ -405,14 +405,14 @@ def test_foreign_and_damaged_files_are_refused(svc_file, path):
     refused(path, svc_file + b"\0", "damaged or incomplete")
 
 
-def test_what_is_no_regular_file_is_refused(tmp_path):
+def test_non_regular_files_raise(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path, tmp_path / "pipe", "/dev/zero"):
         with pytest.raises(ModelFileError, match="it is not a regular file"):
             load_model(place)
 
 
-def test_newer_formats_are_refused(svc_file, path):
+def test_newer_formats_raise(svc_file, path):
     content, arrays = parts(svc_file)
     refused(
         path, joined({**content, "format": 2}, arrays), "has format 2, and this treegram reads formats up to 1. Update"
@@ -450,11 +450,11 @@ def test_newer_formats_are_refused(svc_file, path):
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Ridge", {"alpha": "x"}, null]}}', "'alpha' parameter of Ridge"),
     ],
 )  # fmt: skip
-def test_texts_that_make_no_sense_are_refused(text, message, path):
+def test_invalid_headers_raise(text, message, path):
     refused(path, joined(text, b"\xff" * 8), message)
 
 
-def test_a_text_longer_than_the_file_is_refused(path):
+def test_header_longer_than_the_file_raises(path):
     refused(path, joined(b"{}", b"", length=2**63), "its text is longer than allowed")
     refused(path, joined(b" " * (3 << 20), b""), "its text is longer than allowed")
 
@@ -481,27 +481,27 @@ def learned(content):
         ({"best_params_": []}, "best_params_ must be a value: dict"),
     ],
 )
-def test_learned_values_that_do_not_fit_are_refused(change, message, svc_file, path):
+def test_inconsistent_fitted_values_raise(change, message, svc_file, path):
     content, arrays = parts(svc_file)
     learned(content).update(change)
     refused(path, joined(content, arrays), message)
 
 
-def test_support_vectors_are_counted(graphs, y, path):
+def test_number_of_support_vectors_is_checked(graphs, y, path):
     model = GraphSVC(WL(n_iterations=1), param_grid={}, C=1, cv=2).fit(graphs, y)
     model.n_support_ = model.n_support_ - [1, 0]
     save_model(model, path)
     refused(path, path.read_bytes(), "support_ must name fitted graphs, and n_support_ must count them")
 
 
-def test_negative_scales_of_a_gaussian_process_are_refused(graphs, path):
+def test_negative_scales_of_a_gaussian_process_raise(graphs, path):
     save_model(GraphGP(WL(), param_grid={}).fit(graphs, np.arange(N_GRAPHS)), path)
     content, arrays = parts(path.read_bytes())
     learned(content)["scale_"] = -1.0
     refused(path, joined(content, arrays), "scale_ must be a value: nonnegative")
 
 
-def test_maps_of_vectors_and_linear_models_that_make_no_sense_are_refused(graphs, y, path):
+def test_invalid_feature_maps_and_linear_models_raise(graphs, y, path):
     features = ODDCLFeatures(method="rff", n_components=8, n_features=64).fit(graphs)
     save_model(features, path)
     content, arrays = parts(path.read_bytes())
@@ -513,14 +513,14 @@ def test_maps_of_vectors_and_linear_models_that_make_no_sense_are_refused(graphs
     refused(path, path.read_bytes(), "classes_ must be an array of at least two classes")
 
 
-def test_graphs_that_are_not_the_fitted_ones_are_refused(svc_file, path):
+def test_replaced_graphs_raise(svc_file, path):
     content, arrays = parts(svc_file)
     kernel = learned(content)["kernel_"]["estimator"]
     kernel[2]["digest"] = "0" * 64
     refused(path, joined(content, arrays), "its graphs do not match their digest")
 
 
-def test_another_kernel_in_the_place_of_the_fitted_one_is_refused(svc_file, path):
+def test_replaced_kernel_raises(svc_file, path):
     content, arrays = parts(svc_file)
     kernel = learned(content)["kernel_"]["estimator"]
     kernel[1]["n_iterations"] = 2
@@ -529,7 +529,7 @@ def test_another_kernel_in_the_place_of_the_fitted_one_is_refused(svc_file, path
     refused(path, joined(content, arrays), "missing_labels of WL must be")
 
 
-def test_what_fit_refuses_is_refused(graphs, path):
+def test_file_that_fit_would_reject_raises(graphs, path):
     save_model(ODDCL(normalize=False).fit(graphs), path)
     content, arrays = parts(path.read_bytes())
     content["model"]["estimator"][1]["lam"] = 1e200
@@ -538,7 +538,7 @@ def test_what_fit_refuses_is_refused(graphs, path):
 
 @pytest.mark.parametrize("n_features", [None, 64])
 @pytest.mark.parametrize("make_last", [LinearSVC, Ridge], ids=["classifier", "regressor"])
-def test_weights_that_do_not_fit_the_columns_before_them_are_refused(n_features, make_last, graphs, y, path):
+def test_weights_of_wrong_length_raise(n_features, make_last, graphs, y, path):
     """Compiled loops of explain would read beyond the end of the weights."""
     features = ODDCLFeatures(depth=1, method="rff", n_components=8, n_features=n_features).fit(graphs)
     for n_weights in (0, features.n_features_out_ - 1, features.n_features_out_ + 1):
@@ -550,14 +550,14 @@ def test_weights_that_do_not_fit_the_columns_before_them_are_refused(n_features,
             refused(path, path.read_bytes(), f"weights for {n_weights} features, but the step before it, ODDCLFeatures")
 
 
-def test_a_file_cannot_ask_for_a_fit_that_takes_years(path, graphs):
+def test_file_cannot_request_an_endless_fit(path, graphs):
     save_model(P2K(n_iterations=1).fit(graphs), path)
     content, arrays = parts(path.read_bytes())
     content["model"]["estimator"][1]["n_iterations"] = 2**31
     refused(path, joined(content, arrays), "n_iterations of P2K is 2147483648; in a model file it may be 100 at most")
 
 
-def test_graphs_are_checked_before_compiled_loops_see_them(path, graphs):
+def test_graphs_are_checked_before_compiled_loops_read_them(path, graphs):
     save_model(WL().fit(graphs), path)
     content, arrays = parts(path.read_bytes())
     fields = dict(learned(content)["graphs"]["dict"])
@@ -580,8 +580,8 @@ FUZZ = runpy.run_path(str(Path(__file__).resolve().parents[2] / "benchmarks" / "
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", FUZZ["MUTATIONS"])
-def test_mutated_files_are_refused_or_work(kind, graphs, y, new, path):
-    """More of them: make fuzz."""
+def test_mutated_files_raise_or_work(kind, graphs, y, new, path):
+    """``make fuzz`` tries more of them."""
     linear = make_pipeline(ODDCLFeatures(depth=1, n_features=None), LogisticRegression())
     scaled = make_pipeline(ScaleAttributes(), ODDCL(depth=1))
     outcomes, rng = Counter(), random.Random(0)

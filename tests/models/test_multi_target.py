@@ -1,4 +1,4 @@
-"""Several targets: each column as its regressor alone on the graphs that have a value."""
+"""Tests of several targets: each column equals a regressor fitted on the graphs that have a value."""
 
 import pickle
 
@@ -27,7 +27,7 @@ RIDGE = GraphRidge(ODDCL(depth=0), param_grid={}, alpha=[0.01, 1], cv=3)
 
 @pytest.fixture(scope="module")
 def digits():
-    """(graphs, two targets of which every third is missing in the first and some in the second)."""
+    """Return (graphs, two targets; every third value is missing in the first, and some in the second)."""
     graphs, _ = treegram.load_digits_graphs()
     y = np.array([graph.attributes[:, 1:].mean(axis=0) for graph in graphs[:100]])
     y[::3, 0] = np.nan
@@ -36,12 +36,13 @@ def digits():
 
 
 @pytest.mark.parametrize("estimator", [GP, RIDGE, make_pipeline(ScaleAttributes(), RIDGE)], ids=["gp", "ridge", "pipe"])
-def test_each_column_is_its_regressor_on_the_graphs_with_a_value(digits, estimator):
+def test_each_column_equals_its_regressor_on_the_graphs_with_a_value(digits, estimator):
     graphs, y = digits
     model = clone(estimator).fit(graphs[:70], y[:70])
     predicted = model.predict(graphs)
     assert predicted.shape == (100, 2)
-    scaled = model[:-1].transform(graphs) if isinstance(model, Pipeline) else graphs  # the scaler sees all graphs
+    # The scaler is fitted on all graphs.
+    scaled = model[:-1].transform(graphs) if isinstance(model, Pipeline) else graphs
     final = model[-1] if isinstance(model, Pipeline) else model
     for j, column in enumerate(y[:70].T):
         kept = np.flatnonzero(~np.isnan(column))
@@ -51,7 +52,7 @@ def test_each_column_is_its_regressor_on_the_graphs_with_a_value(digits, estimat
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(graphs), predicted)
 
 
-def test_weights_and_groups_belong_to_graphs(digits):
+def test_weights_and_groups_are_per_graph(digits):
     graphs, y = digits
     weights, groups = 1.0 + np.arange(100) % 3, np.arange(100) % 5
     ridge = GraphRidge(ODDCL(depth=0), param_grid={}, cv=GroupKFold(3))
@@ -72,7 +73,7 @@ def test_weights_and_groups_belong_to_graphs(digits):
         clone(ridge).fit(graphs, y, sample_weight=weights[:9])
 
 
-def test_a_second_fit_forgets_the_first(digits):
+def test_refit_discards_the_first_fit(digits):
     graphs, y = digits
     model = clone(GP).fit(graphs, y)
     with pytest.raises(ValueError, match=r"fitted on several targets.*model.estimators_\[0\]"):
@@ -99,7 +100,7 @@ def test_standard_deviations(digits):
         clone(RIDGE).fit(graphs, y).predict(graphs, return_std=True)
 
 
-def test_the_score_leaves_missing_values_out(digits):
+def test_score_ignores_missing_values(digits):
     graphs, y = digits
     model = clone(GP).fit(graphs[:70], y[:70])
     expected = []
@@ -116,7 +117,7 @@ def test_the_score_leaves_missing_values_out(digits):
         model.score(graphs[:5], y[:5, :1])
 
 
-def test_a_single_column_stays_a_column(digits):
+def test_single_column_stays_2d(digits):
     graphs, y = digits
     model = GraphRegressor().fit(graphs[:40], y[:40, 1:])
     assert isinstance(model.estimators_[0], GraphRegressor)
@@ -124,7 +125,7 @@ def test_a_single_column_stays_a_column(digits):
     assert model.predict(graphs[:3]).shape == (3, 1)
 
 
-def test_each_column_is_explained_by_itself(digits):
+def test_each_column_is_explained_separately(digits):
     graphs, y = digits
     model = clone(RIDGE).fit(graphs, y)
     explanation = explain(model.estimators_[1], graphs[:4])
@@ -141,13 +142,13 @@ def test_each_column_is_explained_by_itself(digits):
         (lambda y: np.column_stack([y, [1.0] + [np.nan] * 99]), r"y\[:, 2\] must have a value for at least two.*got 1"),
     ],
 )
-def test_wrong_targets_are_an_error(digits, change, message):
+def test_invalid_targets_raise(digits, change, message):
     graphs, y = digits
     with pytest.raises(ValueError, match=message):
         clone(GP).fit(graphs, change(y))
 
 
-def test_models_of_one_target_say_which_take_several(digits):
+def test_error_of_single_target_models_names_those_that_take_several(digits):
     graphs, y = digits
     for model in (GraphSVC("wl"), GraphClassifier(), GraphRidge("precomputed")):
         X = np.eye(100) if "precomputed" in repr(model) else graphs

@@ -1,4 +1,4 @@
-"""Weights, scorers, splitters, names and probabilities: each as scikit-learn's own search over SVC and KernelRidge has them."""
+"""Tests of weights, scorers, splitters, names and probabilities against scikit-learn's own search."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 
 @pytest.fixture(scope="module")
 def rare():
-    """45 threes, 12 eights and 9 nines, the Gram matrix of all, and weights."""
+    """Return 45 threes, 12 eights and 9 nines, their Gram matrix, and weights."""
     graphs, y = treegram.load_digits_graphs()
     chosen = np.sort(np.concatenate([np.flatnonzero(y == d)[:n] for d, n in ((3, 45), (8, 12), (9, 9))]))
     rng = np.random.default_rng(0)
@@ -49,7 +49,7 @@ def assert_same_search(ours, search, graphs, K):
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {3: 0.2, 9: 7.0}])
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_weights_are_those_of_svc(rare, class_weight, is_weighted):
+def test_weighted_search_matches_svc(rare, class_weight, is_weighted):
     graphs, y, K, weights = rare
     weights, means = weights if is_weighted else None, np.zeros(3)
     ours = GraphSVC(ODDCL(depth=1), param_grid={}, C=CS, cv=FOLDS, class_weight=class_weight)
@@ -67,18 +67,18 @@ def test_weights_are_those_of_svc(rare, class_weight, is_weighted):
 
 
 @pytest.mark.parametrize("weights", [None, [1.0, 2.0, 0.5, 3.0] * 5])
-def test_coefficients_are_those_of_svc(rare, weights):
+def test_coefficients_match_svc(rare, weights):
     graphs, y, K, _ = rare
     chosen = np.concatenate([np.flatnonzero(y == digit)[:10] for digit in (3, 8)])
     ours = GraphSVC(ODDCL(depth=1), param_grid={}, C=0.7, cv=2).fit(graphs[chosen], y[chosen], sample_weight=weights)
     svc = SVC(kernel="precomputed", C=0.7, tol=1e-6).fit(K[np.ix_(chosen, chosen)], y[chosen], sample_weight=weights)
     np.testing.assert_array_equal(ours.n_support_, svc.n_support_)
     np.testing.assert_array_equal(ours.support_, svc.support_)
-    np.testing.assert_allclose(-ours.dual_coef_, svc.dual_coef_, atol=5e-3)  # signs: ours are those of the first class
+    np.testing.assert_allclose(-ours.dual_coef_, svc.dual_coef_, atol=5e-3)  # our signs are those of the first class
     np.testing.assert_allclose(-ours.intercept_, svc.intercept_, atol=5e-3)
 
 
-def test_graphs_of_weight_0_are_as_if_they_were_not_there(rare):
+def test_zero_weight_equals_leaving_the_graph_out(rare):
     graphs, y, _, weights = rare
     kept = weights > 1
     model = GraphSVC(ODDCL(depth=1), param_grid={}, C=1, cv=[(np.arange(60), np.arange(60, 66))])
@@ -87,7 +87,7 @@ def test_graphs_of_weight_0_are_as_if_they_were_not_there(rare):
     np.testing.assert_allclose(weighted, fewer.decision_function(graphs), atol=5e-3)  # both within the tolerance
 
 
-def test_balanced_weights_help_the_rare_classes(rare):
+def test_balanced_weights_help_rare_classes(rare):
     graphs, y, _, _ = rare
     plain, balanced = (
         GraphSVC(ODDCL(depth=1), param_grid={}, C=0.1, cv=FOLDS, class_weight=weight).fit(graphs, y).predict(graphs)
@@ -97,7 +97,7 @@ def test_balanced_weights_help_the_rare_classes(rare):
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_ridge_weights_are_those_of_kernel_ridge(rare, is_weighted):
+def test_ridge_weights_match_kernel_ridge(rare, is_weighted):
     graphs, _, K, weights = rare
     y = np.array([graph.attributes[:, 2].mean() for graph in graphs])
     weights = weights if is_weighted else None
@@ -117,12 +117,12 @@ def test_ridge_weights_are_those_of_kernel_ridge(rare, is_weighted):
         ([0.0] * 66, "and not 0 for all"),
     ],
 )
-def test_wrong_weights_are_an_error(rare, kind, weights, message):
+def test_invalid_weights_raise(rare, kind, weights, message):
     with pytest.raises(ValueError, match=message):
         kind(ODDCL(), param_grid={}, cv=2).fit(*rare[:2], sample_weight=weights)
 
 
-def test_a_weight_of_no_class_is_an_error(rare):
+def test_weight_of_an_unknown_class_raises(rare):
     with pytest.raises(ValueError, match="class_weight names 4, which is not a class; the classes are"):
         GraphSVC(ODDCL(), param_grid={}, cv=2, class_weight={4: 1.0}).fit(*rare[:2])
 
@@ -138,7 +138,7 @@ def squared_share(model, X, y):
 @pytest.mark.parametrize(
     "scoring", ["accuracy", "balanced_accuracy", "f1_macro", make_scorer(balanced_accuracy_score), squared_share]
 )
-def test_scorers_are_those_of_grid_search(rare, scoring):
+def test_scorers_match_grid_search(rare, scoring):
     graphs, y, K, _ = rare
     ours = GraphSVC(ODDCL(depth=1), param_grid={}, C=CS, cv=FOLDS, scoring=scoring).fit(graphs, y)
     assert_same_search(ours, theirs(K, y, scoring=scoring), graphs, K)
@@ -146,7 +146,7 @@ def test_scorers_are_those_of_grid_search(rare, scoring):
 
 @pytest.mark.parametrize("scoring", [None, "balanced_accuracy"])
 def test_scores_are_weighted(rare, scoring):
-    """As scikit-learn's own search does it in its newer versions."""
+    """As newer versions of scikit-learn's own search."""
     graphs, y, K, weights = rare
     train, test = np.arange(0, 66, 2), np.arange(1, 66, 2)
     ours = GraphSVC(ODDCL(depth=1), param_grid={}, C=0.3, cv=[(train, test)], scoring=scoring)
@@ -156,7 +156,7 @@ def test_scores_are_weighted(rare, scoring):
     assert ours.fit(graphs, y, sample_weight=weights).best_score_ == pytest.approx(expected)
 
 
-def test_scorers_of_decisions(rare):
+def test_decision_function_scorers(rare):
     graphs, y, K, _ = rare
     two = np.flatnonzero(y != 9)
     names = np.where(y == 3, "no", "yes")[two]
@@ -165,13 +165,13 @@ def test_scorers_of_decisions(rare):
     np.testing.assert_allclose(ours.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"], atol=1e-12)
 
 
-def test_a_scorer_of_probabilities_is_refused(rare):
+def test_probability_scorer_raises(rare):
     with pytest.raises(ValueError, match=r"scoring needs probabilities.*balanced_accuracy"):
         GraphSVC(ODDCL(), param_grid={}, cv=2, scoring="neg_log_loss").fit(*rare[:2])
 
 
 @pytest.mark.parametrize("scoring", ["r2", "neg_mean_absolute_error"])
-def test_scorers_of_numbers(rare, scoring):
+def test_regression_scorers(rare, scoring):
     graphs, _, K, _ = rare
     y = np.array([graph.attributes[:, 2].mean() for graph in graphs])
     y -= y.mean()
@@ -193,7 +193,7 @@ def test_splitters_and_groups(rare, cv):
     assert len([name for name in numbers.cv_results_ if name.startswith("split")]) == cv.get_n_splits(y, y, groups)
 
 
-def test_a_class_of_one_graph_does_not_stop_the_search(rare):
+def test_class_of_one_graph_does_not_stop_the_search(rare):
     graphs, y, K, _ = rare
     one = y.copy()
     one[np.flatnonzero(y == 9)[1:]] = 8
@@ -214,7 +214,7 @@ def test_kernels_by_name(rare):
     assert by_name.best_score_ == by_class.best_score_
 
 
-def test_verbose_prints_a_line_for_each_kernel(rare, capsys):
+def test_verbose_prints_a_line_per_kernel(rare, capsys):
     graphs, y, _, _ = rare
     for verbose in (0, 1):
         GraphSVC(["wl", "oddcl"], param_grid=[{"n_iterations": [0, 1]}, {}], C=1, cv=2, verbose=verbose).fit(graphs, y)
@@ -224,8 +224,8 @@ def test_verbose_prints_a_line_for_each_kernel(rare, capsys):
     assert lines[1].startswith("ODDCL: 1 point, best score 0.")
 
 
-def test_candidates_that_were_only_screened_have_no_score_of_the_model(rare):
-    """The likelihoods of a Gaussian process and the explained shares of a screening are not comparable."""
+def test_screened_candidates_have_no_score(rare):
+    """The likelihoods of a Gaussian process and the explained variances of a screening are not comparable."""
     graphs = rare[0]
     y = np.array([graph.attributes[:, 2].mean() for graph in graphs])
     model = GraphGP().fit(graphs, y)
@@ -239,7 +239,7 @@ def test_candidates_that_were_only_screened_have_no_score_of_the_model(rare):
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 6, 100])
-def test_a_grid_in_parts_is_the_same_grid(most):
+def test_grid_in_parts_equals_the_whole_grid(most):
     grid = {"a": [1, 2], "b": [5], "c": [7, 8, 9]}
     points = [dict(zip(part, values, strict=True)) for part in _split_grid(grid, most) for values in _product(part)]
     assert points == [dict(zip(grid, values, strict=True)) for values in _product(grid)]
@@ -265,7 +265,7 @@ def test_gram_matrices_in_blocks_give_the_same_search(rare, monkeypatch, n_matri
     np.testing.assert_allclose(parts["mean_test_score"], whole["mean_test_score"], atol=1e-12)
 
 
-def test_a_search_that_cannot_fit_says_so_before_it_starts(rare, monkeypatch):
+def test_search_that_cannot_fit_in_memory_raises_before_it_starts(rare, monkeypatch):
     monkeypatch.setattr("treegram._core.machine.available_bytes", lambda: 1000)
     monkeypatch.setattr("treegram._core.machine.SMALL", 0)
     monkeypatch.setattr(search_module, "grid_points", None)
@@ -275,14 +275,14 @@ def test_a_search_that_cannot_fit_says_so_before_it_starts(rare, monkeypatch):
         GraphSVC(ODDCL(), param_grid={}, cv=2).fit(*rare[:2])
 
 
-def test_what_the_system_says_about_memory():
+def test_free_memory_is_reported():
     assert available_bytes() > 2**20
 
 
 # -------------------------------------------------------------------- probabilities
 
 
-def test_a_sigmoid_is_a_logistic_regression_on_platts_targets():
+def test_sigmoid_matches_logistic_regression_on_platts_targets():
     rng = np.random.default_rng(0)
     decisions = rng.normal(size=200)
     is_first = rng.random(200) < 1 / (1 + np.exp(-2 * decisions + 0.5))
@@ -306,7 +306,7 @@ def test_sigmoids_of_separated_and_constant_decisions(scale, n):
     assert 1 / (1 + np.exp(offset)) == pytest.approx(0.5, abs=1e-3)
 
 
-def test_coupling_finds_the_probabilities_that_the_pairs_agree_on():
+def test_coupling_recovers_consistent_probabilities():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(4), size=20)
     first, second = np.triu_indices(4, 1)
@@ -317,7 +317,7 @@ def test_coupling_finds_the_probabilities_that_the_pairs_agree_on():
 
 
 @pytest.mark.parametrize("classes", [(3, 8), (3, 8, 9)])
-def test_probabilities_are_as_good_as_those_of_calibrated_classifier(classes):
+def test_probabilities_match_the_quality_of_calibrated_classifier(classes):
     graphs, y = treegram.load_digits_graphs()
     chosen = np.sort(np.concatenate([np.flatnonzero(y == digit)[:100] for digit in classes]))
     graphs, y = graphs[chosen], y[chosen]
@@ -337,7 +337,7 @@ def test_probabilities_are_as_good_as_those_of_calibrated_classifier(classes):
     assert loss < 0.5 * log_loss(y[test], np.tile(shares, (len(test), 1)))
 
 
-def test_probabilities_must_be_asked_for_before_the_fit(rare):
+def test_probabilities_must_be_requested_before_fit(rare):
     model = GraphSVC(ODDCL(), param_grid={}, C=1, cv=2).fit(*rare[:2])
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba'") as caught:
@@ -348,14 +348,14 @@ def test_probabilities_must_be_asked_for_before_the_fit(rare):
 
 
 def calibration_error(p, codes, n_bins=10):
-    """Mean difference between confidence and accuracy, over bins of confidence."""
+    """Return the mean difference between confidence and accuracy, over bins of confidence."""
     confidence, is_right = p.max(axis=1), p.argmax(axis=1) == codes
     bins = np.minimum((n_bins * confidence).astype(int), n_bins - 1)
     members = [bins == i for i in range(n_bins) if (bins == i).any()]
     return sum(some.mean() * abs(confidence[some].mean() - is_right[some].mean()) for some in members)
 
 
-def test_probabilities_of_many_classes_are_calibrated_and_agree_with_predict():
+def test_multiclass_probabilities_are_calibrated_and_agree_with_predict():
     graphs, y = treegram.load_digits_graphs()
     order = np.random.default_rng(0).permutation(700)
     train, test = order[:400], order[400:]
@@ -370,7 +370,7 @@ def test_probabilities_of_many_classes_are_calibrated_and_agree_with_predict():
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_decision_parts_add_up_to_the_decisions(n_classes):
+def test_decision_parts_sum_to_the_decisions(n_classes):
     graphs, y = treegram.load_digits_graphs()
     few = np.flatnonzero(y < n_classes)[:60]
     kernel = make_pipeline(treegram.ScaleAttributes(), treegram.WLCL(1))

@@ -1,4 +1,4 @@
-"""Models on Gram matrices: equal to the same models on graphs, and sliced on both axes by scikit-learn."""
+"""Tests of models on Gram matrices: equal to the same models on graphs, and sliced on both axes by scikit-learn."""
 
 import pickle
 
@@ -16,14 +16,14 @@ KERNEL = ODDCL(depth=1)
 
 @pytest.fixture(scope="module")
 def digits():
-    """(graphs, their classes, their Gram matrix): three classes."""
+    """Return (graphs, their classes, their Gram matrix): three classes."""
     graphs, y = treegram.load_digits_graphs()
     few = np.flatnonzero(np.isin(y, (3, 8, 9)))[:90]
     return graphs[few], y[few], KERNEL.fit_transform(graphs[few])
 
 
 @pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"scoring": "f1_macro"}], ids=repr)
-def test_a_classifier_on_a_gram_matrix_is_that_on_graphs(digits, options):
+def test_classifier_on_a_gram_matrix_equals_the_one_on_graphs(digits, options):
     graphs, y, K = digits
     options = {"C": [0.1, 1, 100], "cv": 4, "random_state": 3, "probability": True, **options}
     ours = GraphSVC("precomputed", **options).fit(K[:60, :60], y[:60])
@@ -41,7 +41,7 @@ def test_a_classifier_on_a_gram_matrix_is_that_on_graphs(digits, options):
     assert "precomputed" in str(ours.search_summary())
 
 
-def test_a_regressor_on_a_gram_matrix_is_that_on_graphs(digits):
+def test_regressor_on_a_gram_matrix_equals_the_one_on_graphs(digits):
     graphs, _, K = digits
     y = np.array([graph.attributes[:, 2].mean() for graph in graphs])
     ours = GraphRidge("precomputed", cv=4).fit(K[:60, :60].tolist(), y[:60])
@@ -75,13 +75,13 @@ def test_scikit_learn_slices_rows_and_columns(digits):
         (lambda K: K[:80, :80], "80 graphs, got 90 targets"),
     ],
 )
-def test_what_is_no_gram_matrix_is_an_error(digits, change, message):
+def test_invalid_gram_matrices_raise(digits, change, message):
     _, y, K = digits
     with pytest.raises(ValueError, match=message):
         GraphSVC("precomputed", cv=2).fit(change(K), y)
 
 
-def test_wrong_use_is_an_error(digits, tmp_path):
+def test_unsupported_uses_raise(digits, tmp_path):
     graphs, y, K = digits
     with pytest.raises(ValueError, match="X must be a matrix with kernel='precomputed'; got graphs"):
         GraphSVC("precomputed").fit(graphs, y)

@@ -1,4 +1,4 @@
-"""GraphRegressor: the weights maximize what they say, predictions are those of a Gaussian process, error bars hold."""
+"""Tests of GraphRegressor: weights are optimal, predictions are those of a Gaussian process, intervals have coverage."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ KERNELS = [ODDCL(depth=1), make_pipeline(ScaleAttributes(), WLCL(1)), WL(2)]
 
 @pytest.fixture(scope="module")
 def ink():
-    """How dark the inked pixels of digits are."""
+    """Return digits and how dark their inked pixels are."""
     graphs, _ = load_digits_graphs()
     return graphs[:120], np.array([graph.attributes[:, 2].mean() for graph in graphs[:120]])
 
@@ -57,7 +57,7 @@ def test_weights_maximize_likelihood_and_prior():
     assert np.abs(approx_fprime(best.x, loss, 1e-6)).max() < 1e-2
 
 
-def test_predictions_are_those_of_a_gaussian_process(ink, fitted):
+def test_predictions_match_a_gaussian_process(ink, fitted):
     graphs, y = ink
     train, test = graphs[:80], graphs[80:]
     kernels = [clone(kernel) for kernel in fitted.kernels_]
@@ -74,7 +74,7 @@ def test_predictions_are_those_of_a_gaussian_process(ink, fitted):
     np.testing.assert_array_equal(fitted.predict(test), mean)
 
 
-def test_decision_parts_add_up(ink, fitted):
+def test_decision_parts_sum_to_the_decision(ink, fitted):
     graphs, _ = ink
     parts, intercept, outputs = fitted._decision_parts()
     total = sum(kernel.transform(graphs[80:]) @ weights for kernel, weights in parts) + intercept
@@ -82,7 +82,7 @@ def test_decision_parts_add_up(ink, fitted):
     assert outputs == ("prediction",)
 
 
-def test_the_default_model(ink):
+def test_default_model(ink):
     graphs, y = ink
     model = GraphRegressor().fit(graphs[:80], y[:80])
     assert model.score(graphs[80:], y[80:]) > 0.9
@@ -94,7 +94,7 @@ def test_the_default_model(ink):
     np.testing.assert_array_equal(again.predict(graphs[80:]), model.predict(graphs[80:]))
 
 
-def test_error_bars_hold():
+def test_intervals_have_the_nominal_coverage():
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, size=300)
     y = np.sin(2 * x) + 0.3 * rng.normal(size=300)
@@ -105,8 +105,8 @@ def test_error_bars_hold():
         assert abs((abs(y[200:] - mean) < width * std).mean() - share) < 0.12
 
 
-def test_a_graph_that_is_like_no_graph_has_the_largest_error_bar():
-    """K(G, G) = 0 must not mean that nothing is uncertain."""
+def test_dissimilar_graph_has_the_largest_standard_deviation():
+    """K(G, G) = 0 must not mean certainty."""
     labels = [[1, 1], [1, 2, 1], []] * 5
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)], []] * 5, n_nodes=[2, 3, 0] * 5, labels=labels)
     known = np.flatnonzero(graphs.sizes > 0)
@@ -115,7 +115,7 @@ def test_a_graph_that_is_like_no_graph_has_the_largest_error_bar():
     assert std[2] > 2 * std[:2].max()
 
 
-def test_weights_are_learned_on_a_sample(ink, fitted, monkeypatch):
+def test_weights_are_learned_on_a_subsample(ink, fitted, monkeypatch):
     monkeypatch.setattr(regressor, "SAMPLE", 40)
     graphs, y = ink
     model = GraphRegressor(KERNELS).fit(graphs[:80], y[:80])
@@ -124,7 +124,7 @@ def test_weights_are_learned_on_a_sample(ink, fitted, monkeypatch):
     assert model.score(graphs[80:], y[80:]) > fitted.score(graphs[80:], y[80:]) - 0.1
 
 
-def test_too_many_graphs_are_a_warning(ink, monkeypatch):
+def test_too_many_graphs_warn(ink, monkeypatch):
     monkeypatch.setattr(regressor, "MOST", 50)
     graphs, y = ink
     with pytest.warns(UserWarning, match="fitted on 50 of them"):
@@ -142,7 +142,7 @@ def test_model_files(ink, fitted, tmp_path):
 
 
 @pytest.mark.parametrize("y", [np.full(6, 2.5), np.arange(6.0)])
-def test_tiny_data(y):
+def test_tiny_data_sets(y):
     graphs = Graphs.from_edges([[(0, 1)], [], [(0, 1), (1, 2)]] * 2, n_nodes=[2, 1, 3] * 2)
     mean, std = GraphRegressor().fit(graphs, y).predict(graphs, return_std=True)
     assert np.isfinite(mean).all()
@@ -160,6 +160,6 @@ def test_tiny_data(y):
         ("wl", np.arange(6.0), "kernels"),
     ],
 )
-def test_wrong_arguments(ink, kernels, y, message):
+def test_invalid_arguments_raise(ink, kernels, y, message):
     with pytest.raises(ValueError, match=message):
         GraphRegressor(kernels).fit(ink[0][:6], y)

@@ -1,4 +1,4 @@
-"""Our support vector machines against scikit-learn's, and against what optimality means."""
+"""Tests of our support vector machines against scikit-learn's, and against the optimality conditions."""
 
 import warnings
 
@@ -14,13 +14,13 @@ from treegram.models import solver
 from treegram.models.solver import MORE, decide, fit_machines, fit_path, vote, walk_faces
 
 CS = 10.0 ** np.arange(-2, 5)
-SAME, CONVERGED, UNCONVERGED = range(3)  # what became of the machines at one C; SAME: as at the next smaller C
+SAME, CONVERGED, UNCONVERGED = range(3)  # status of the machines at one C; SAME: as at the next smaller C
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 
 
 @st.composite
 def problems(draw, max_classes=5):
-    """(K of all graphs, classes of all, ids to fit on, other ids): singular, with repeated graphs, of any scale."""
+    """Draw (K of all graphs, classes of all, ids to fit on, other ids): singular, with repeated graphs, of any scale."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_classes = draw(st.integers(2, max_classes))
     n_train, n_test = draw(st.integers(2 * n_classes, 30)), 15
@@ -37,7 +37,7 @@ def problems(draw, max_classes=5):
 
 
 def reference(K, y, C, tol):
-    """SVC on few graphs; where K is singular and C large even these may take it forever, so it may give up."""
+    """Fit SVC on few graphs; with singular K and large C it may not finish, so it may give up."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = SVC(kernel="precomputed", C=C, tol=tol, max_iter=200_000, decision_function_shape="ovo")
@@ -45,13 +45,13 @@ def reference(K, y, C, tol):
 
 
 def fitted_path(K, y, Cs, tol):
-    """(C, beta, b, gap) for each C, each fit from the one before."""
+    """Return (C, beta, b, gap) for each C, each fit warm-started from the one before."""
     path = fit_path(np.ascontiguousarray(K), y, np.array(Cs), tol)
     return list(zip(Cs, path.betas, path.intercepts, path.gaps, strict=True))
 
 
 def svc_path(K, codes, n_classes, train, test, Cs, tol):
-    """(predicted classes, (n_C, n_test); the worst status of the machines at each C)."""
+    """Return (predicted classes, (n_C, n_test); the worst status of the machines at each C)."""
     fitted = fit_machines(K, codes, n_classes, train, Cs, tol)
     predicted = vote(
         decide(K[np.ix_(test, fitted.order)], fitted.offsets, fitted.coefficients, fitted.intercepts), n_classes
@@ -74,7 +74,7 @@ def objective(K, y, beta):
 
 @FEW
 @given(problems(max_classes=2), st.sampled_from([1e-3, 1e-6]))
-def test_a_fit_is_optimal(problem, tol):
+def test_fit_is_optimal(problem, tol):
     K, codes, train, _ = problem
     K, y = np.ascontiguousarray(K[np.ix_(train, train)]), np.where(codes[train] == 0, 1.0, -1.0)
     for C, beta, _, gap in fitted_path(K, y, CS, tol):
@@ -90,7 +90,7 @@ def test_a_fit_is_optimal(problem, tol):
         theirs = reference(K, y, C, 1e-6)
         best = np.zeros(len(y))
         best[theirs.support_] = theirs.dual_coef_[0]
-        # Concave: no feasible point is better by more than the gap times how far one may go.
+        # Concave: no feasible point is better by more than the gap times the feasible distance.
         slack = tol * np.abs(beta - best).sum() + 1e-9 * abs(objective(K, y, best))
         assert objective(K, y, beta) >= objective(K, y, best) - slack
 
@@ -109,8 +109,8 @@ def test_tiny_and_huge_entries(scale, rank):
 
 @pytest.mark.parametrize(("n_first", "n_second"), [(1, 1), (2, 1), (1, 4), (3, 3)])
 @pytest.mark.parametrize("C", [0.01, 0.4, 10.0])
-def test_the_intercept_is_that_of_svc(n_first, n_second, C):
-    """With all coefficients at their bounds b may be anything in an interval, of which both take the middle."""
+def test_intercept_matches_svc(n_first, n_second, C):
+    """With all coefficients at their bounds b may be anywhere in an interval; both use its midpoint."""
     y = np.repeat([1.0, -1.0], [n_first, n_second])
     K = np.eye(len(y)) + 0.25
     *_, (_, _, b, _) = fitted_path(K, y, [C], 1e-9)
@@ -118,7 +118,7 @@ def test_the_intercept_is_that_of_svc(n_first, n_second, C):
     assert b == pytest.approx(theirs.intercept_[0], abs=1e-6)
 
 
-def test_a_kernel_of_zeros():
+def test_zero_kernel():
     y = np.array([1.0, 1.0, 1.0, -1.0])
     *_, (_, _, b, gap) = fitted_path(np.zeros((4, 4)), y, CS, 1e-3)
     assert gap < 1e-3
@@ -126,8 +126,8 @@ def test_a_kernel_of_zeros():
 
 
 @pytest.mark.parametrize("work", [1.0, 1e4])
-def test_work_in_small_portions_leads_to_the_same_machine(work, monkeypatch):
-    """Compiled calls end after a bounded amount of work, so that Ctrl-C is heard, and are taken up again."""
+def test_work_in_small_batches_gives_the_same_machine(work, monkeypatch):
+    """Compiled calls do a bounded amount of work, so that Ctrl-C is handled, and are resumed."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
@@ -147,7 +147,7 @@ def test_work_in_small_portions_leads_to_the_same_machine(work, monkeypatch):
 
 @FEW
 @given(problems())
-def test_predictions_are_those_of_svc(problem):
+def test_predictions_match_svc(problem):
     K, codes, train, test = problem
     n_classes = int(codes.max()) + 1
     predicted, status = svc_path(K, codes, n_classes, train, test, CS, 1e-6)
@@ -162,7 +162,7 @@ def test_predictions_are_those_of_svc(problem):
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("seed", range(3))
-def test_larger_c_are_skipped_only_where_they_change_nothing(seed, n_classes):
+def test_larger_c_is_skipped_only_if_it_changes_nothing(seed, n_classes):
     rng = np.random.default_rng(seed)
     codes = rng.integers(n_classes, size=90).astype(np.int64)
     X = rng.normal(size=(90, 60)) + codes[:, None]
@@ -177,7 +177,7 @@ def test_larger_c_are_skipped_only_where_they_change_nothing(seed, n_classes):
         assert status_alone[0] == CONVERGED
 
 
-def test_a_class_that_is_not_fitted_is_never_predicted():
+def test_unfitted_class_is_never_predicted():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
     codes = np.repeat([0, 2], 15)
@@ -187,7 +187,7 @@ def test_a_class_that_is_not_fitted_is_never_predicted():
 
 @pytest.mark.slow
 def test_singular_real_data_at_the_largest_c(data_dir):
-    """PROTEINS at depth 0: few distinct nodes, a matrix of low rank, and ten seconds a fit in libsvm for all graphs."""
+    """PROTEINS at depth 0: few distinct nodes, a matrix of low rank, and ten seconds per fit in libsvm for all graphs."""
     graphs, y = load_tu(data_dir / "PROTEINS")
     chosen = np.random.default_rng(0).choice(len(graphs), 220, replace=False)
     K = ODDCL(depth=0).fit_transform(graphs[chosen])
@@ -199,11 +199,11 @@ def test_singular_real_data_at_the_largest_c(data_dir):
     np.testing.assert_array_equal(predicted[-1], theirs.predict(K[np.ix_(test, train)]))
 
 
-# -------------------------------------------------------------------- where there is no answer
+# -------------------------------------------------------------------- no convergence
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_indefinite_matrix_ends_and_is_told_honestly(seed):
+def test_indefinite_matrix_terminates_and_is_reported(seed):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(25, 25))
     y = np.where(rng.random(25) < 0.5, 1.0, -1.0)
@@ -213,7 +213,7 @@ def test_an_indefinite_matrix_ends_and_is_told_honestly(seed):
         assert gap == pytest.approx(max(true_gap(A + A.T, y, C, beta), 0), abs=1e-6, rel=1e-6)
 
 
-def test_a_tolerance_that_cannot_be_met_is_told():
+def test_unreachable_tolerance_is_reported():
     """Two free coefficients have gradients that differ by 0 at best."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
@@ -224,8 +224,8 @@ def test_a_tolerance_that_cannot_be_met_is_told():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_rounding_defeats_is_told(seed):
-    """C times the entries is 1e12 here: rounding errors move f by more than the tolerance."""
+def test_rounding_errors_above_the_tolerance_are_reported(seed):
+    """C times the entries is 1e12 here: rounding errors change f by more than the tolerance."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 2))
     y = np.where(rng.random(40) < 0.5, 1.0, -1.0)

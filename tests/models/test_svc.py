@@ -1,4 +1,4 @@
-"""GraphSVC and GraphRidge: equal to the same search with scikit-learn's pieces, and estimators like any other."""
+"""Tests of GraphSVC and GraphRidge: equal to the same search with scikit-learn, and the estimator interface."""
 
 import pickle
 from unittest import mock
@@ -39,7 +39,7 @@ def digits_of(classes, n_each):
 
 @pytest.fixture(scope="module")
 def two():
-    """Graphs of two classes: (fitted, their classes, new, their classes)."""
+    """Return graphs of two classes: (training graphs, their classes, new graphs, their classes)."""
     graphs, y = digits_of((3, 8), 35)
     return graphs[:50], y[:50], graphs[50:], y[50:]
 
@@ -52,7 +52,7 @@ def three():
 
 @pytest.fixture(scope="module")
 def numbers():
-    """Graphs with the mean ink of their pixels."""
+    """Return graphs with the mean ink of their pixels."""
     graphs, _ = digits_of(range(10), 7)
     y = np.array([graph.attributes[:, 2].mean() for graph in graphs])
     return graphs[:50], y[:50], graphs[50:], y[50:]
@@ -66,7 +66,7 @@ def data(request):
 # -------------------------------------------------------------------- classification
 
 
-def test_scores_are_those_of_svc_on_the_same_folds(data):
+def test_scores_match_svc_on_the_same_folds(data):
     graphs, y, _, _ = data
     model = GraphSVC(ODDCL(), param_grid=GRID, C=CS, cv=4, random_state=3).fit(graphs, y)
     results = model.cv_results_
@@ -85,7 +85,7 @@ def test_scores_are_those_of_svc_on_the_same_folds(data):
     assert model.n_unconverged_ == 0
 
 
-def test_predictions_are_those_of_svc(data):
+def test_predictions_match_svc(data):
     graphs, y, new, _ = data
     for kernel, C in ((ODDCL(depth=1), 100.0), (ODDST(depth=2), 1.0)):
         model = GraphSVC(kernel, param_grid={}, C=C, cv=3).fit(graphs, y)
@@ -96,7 +96,7 @@ def test_predictions_are_those_of_svc(data):
         np.testing.assert_allclose(model.decision_function(new), theirs.decision_function(rows), atol=5e-3)
 
 
-def test_it_is_one_step_of_nested_cross_validation(data):
+def test_equals_one_step_of_nested_cross_validation(data):
     graphs, y, _, _ = data
     codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
     grams = list(gram_array(ODDCL(), graphs, depth=GRID["depth"], lam=GRID["lam"]).reshape(4, len(graphs), -1))
@@ -112,11 +112,11 @@ def test_equal_matrices_are_scored_once(two):
     graphs, y, _, _ = two
     with mock.patch("treegram.models.svc.score", side_effect=score) as scored:
         model = GraphSVC(ODDCL(), param_grid={"depth": [0, 1], "lam": [0.5, 0.7, 1.0]}, C=CS, cv=3).fit(graphs, y)
-    assert scored.call_count == 4 * 3  # at depth 0 lam is normalized away
+    assert scored.call_count == 4 * 3  # at depth 0 lam cancels in the normalization
     np.testing.assert_array_equal(model.cv_results_["mean_test_score"][:3], model.cv_results_["mean_test_score"][3:6])
 
 
-def test_of_equals_the_first_kernel_point_and_c_are_taken(two):
+def test_ties_go_to_the_first_kernel_point_and_smallest_c(two):
     graphs, y, _, _ = two
     with mock.patch("treegram.models.svc.score", return_value=(np.full(3, 0.5), Fits())):
         model = GraphSVC([WL(), ODDCL()], param_grid=[{"n_iterations": [2, 1]}, GRID], C=CS[::-1], cv=3).fit(graphs, y)
@@ -124,7 +124,7 @@ def test_of_equals_the_first_kernel_point_and_c_are_taken(two):
     assert (model.cv_results_["rank_test_score"] == 1).all()
 
 
-def test_the_best_of_several_kernels(two):
+def test_best_of_several_kernels_is_chosen(two):
     graphs, y, new, y_new = two
     kernels = [WL(), make_pipeline(ScaleAttributes(), ODDCL()), ODDCL()]
     model = GraphSVC(kernels, param_grid=[{"n_iterations": [0, 1]}, {"depth": [0]}, {}], C=CS, cv=3).fit(graphs, y)
@@ -134,18 +134,18 @@ def test_the_best_of_several_kernels(two):
     assert list(results["param_n_iterations"].mask) == [False] * 6 + [True] * 6
     assert list(results["param_depth"].mask) == [True] * 6 + [False] * 3 + [True] * 3
     assert list(results["param_C"]) == CS * 4
-    assert not isinstance(model.best_params_["kernel"], WL)  # which sees no vectors, and all pixels have one label
+    assert not isinstance(model.best_params_["kernel"], WL)  # it ignores attributes, and all pixels have one label
     assert model.score(new, y_new) > 0.8
 
 
-def test_kernels_of_one_class_are_told_apart(two):
+def test_kernels_of_the_same_class_have_different_names(two):
     graphs, y, _, _ = two
     kernels = [ODDCL(depth=0), ODDCL(depth=1, counting="visits")]
     model = GraphSVC(kernels, param_grid={}, C=1, cv=3).fit(graphs, y)
     assert list(model.cv_results_["param_kernel"]) == [repr(kernel) for kernel in kernels]
 
 
-def test_a_pipeline_learns_from_the_fitted_graphs_alone(two):
+def test_pipeline_is_fitted_only_on_the_training_graphs(two):
     graphs, y, new, _ = two
     pipeline = make_pipeline(ScaleAttributes(), ODDCL(depth=1))
     model = GraphSVC(pipeline, param_grid={}, C=10, cv=3).fit(graphs, y)
@@ -155,7 +155,7 @@ def test_a_pipeline_learns_from_the_fitted_graphs_alone(two):
 
 
 @pytest.mark.parametrize("names", [["b", "a"], [True, False], [-1.0, 7.0], [3, 1]])
-def test_classes_of_any_kind(two, names):
+def test_classes_of_any_type(two, names):
     graphs, y, new, y_new = two
     classes = np.array(names)
     model = GraphSVC(ODDCL(depth=0), param_grid={}, C=10, cv=3).fit(graphs, classes[(y == 8).astype(int)])
@@ -164,7 +164,7 @@ def test_classes_of_any_kind(two, names):
     assert model.score(new, classes[(y_new == 8).astype(int)]) > 0.8
 
 
-def test_unconverged_fits_are_told(two):
+def test_unconverged_fits_warn(two):
     graphs, y, _, _ = two
     huge = ODDCL(depth=0, node_kernel=lambda X, Y: 1e8 * X @ Y.T, normalize=False)
     with pytest.warns(ConvergenceWarning, match=r"\d+ of \d+ fits did not converge"):
@@ -172,7 +172,7 @@ def test_unconverged_fits_are_told(two):
     assert model.n_unconverged_ > 0
 
 
-def test_values_that_are_not_finite_are_refused(two):
+def test_non_finite_values_raise(two):
     graphs, y, _, _ = two
     broken = ODDCL(depth=0, node_kernel=lambda X, Y: np.full((len(X), len(Y)), np.nan), normalize=False)
     with pytest.raises(ValueError, match="finite"):
@@ -182,7 +182,7 @@ def test_values_that_are_not_finite_are_refused(two):
 # -------------------------------------------------------------------- regression
 
 
-def test_scores_are_those_of_kernel_ridge_on_the_same_folds(numbers):
+def test_scores_match_kernel_ridge_on_the_same_folds(numbers):
     graphs, y, _, _ = numbers
     model = GraphRidge(ODDCL(), param_grid=GRID, alpha=ALPHAS, cv=4, random_state=3).fit(graphs, y)
     results = model.cv_results_
@@ -198,7 +198,7 @@ def test_scores_are_those_of_kernel_ridge_on_the_same_folds(numbers):
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 0.1, 10.0])
-def test_predictions_are_those_of_kernel_ridge(numbers, alpha):
+def test_predictions_match_kernel_ridge(numbers, alpha):
     graphs, y, new, _ = numbers
     model = GraphRidge(ODDCL(depth=1), param_grid={}, alpha=alpha, cv=3).fit(graphs, y)
     kernel = ODDCL(depth=1)
@@ -216,8 +216,8 @@ def test_regression_learns(numbers):
 
 @pytest.mark.parametrize("scoring", [None, "neg_mean_absolute_error"])
 @pytest.mark.parametrize("weights", [None, [0.5, 1, 2, 3] * 5])
-def test_without_folds_every_graph_is_left_out_once(numbers, weights, scoring):
-    """Against a literal loop over the graphs."""
+def test_default_cv_leaves_out_each_graph_once(numbers, weights, scoring):
+    """Compare with an explicit loop over the graphs."""
     graphs, y = numbers[0][:20], numbers[1][:20]
     model = GraphRidge(ODDCL(), param_grid=GRID, alpha=ALPHAS, scoring=scoring).fit(graphs, y, sample_weight=weights)
     results = model.cv_results_
@@ -238,19 +238,19 @@ def test_without_folds_every_graph_is_left_out_once(numbers, weights, scoring):
     assert model.best_score_ == results["mean_test_score"].max() == results["split0_test_score"].max()
 
 
-def test_groups_need_a_splitter(numbers):
+def test_groups_require_a_splitter(numbers):
     with pytest.raises(ValueError, match="groups need a splitter, such as cv=GroupKFold"):
         GraphRidge(ODDCL(), param_grid={}).fit(*numbers[:2], groups=np.arange(50))
 
 
-def test_a_shifted_and_scaled_target_gives_shifted_and_scaled_predictions(numbers):
+def test_shifted_and_scaled_target_gives_shifted_and_scaled_predictions(numbers):
     graphs, y, new, _ = numbers
     model, moved = (GraphRidge(ODDCL(), param_grid=GRID, cv=4).fit(graphs, target) for target in (y, 1e-9 * y + 5))
     assert repr(moved.best_params_) == repr(model.best_params_)
     np.testing.assert_allclose((moved.predict(new) - 5) * 1e9, model.predict(new), rtol=1e-4)
 
 
-def test_folds_of_one_graph_and_a_target_that_never_changes(numbers):
+def test_folds_of_one_graph_and_a_constant_target(numbers):
     graphs, y, _, _ = numbers
     by_folds = GraphRidge(ODDCL(), param_grid=GRID, cv=12).fit(graphs[:12], y[:12])
     in_closed_form = GraphRidge(ODDCL(), param_grid=GRID).fit(graphs[:12], y[:12])
@@ -283,14 +283,14 @@ def test_default_grids_of_variants_sums_and_pipelines():
     assert KernelSum([GraphHopper()]).default_param_grid() == {}
 
 
-def test_the_default_grid_of_oddcl_is_the_papers(two):
+def test_default_grid_of_oddcl_is_that_of_the_paper(two):
     graphs, y, _, _ = two
     model = GraphSVC(ODDCL(), cv=3).fit(graphs, y)
     assert len(model.cv_results_["params"]) == 24 * 7
     assert isinstance(model.kernel_, ODDCL)
 
 
-# -------------------------------------------------------------------- as estimators
+# -------------------------------------------------------------------- estimator interface
 
 
 @pytest.fixture(params=[GraphSVC, GraphRidge])
@@ -299,13 +299,13 @@ def model(request):
     return request.param(ODDCL(), param_grid=GRID, cv=3, **strengths)
 
 
-def test_lists_of_graphs_are_as_good_as_a_collection(model, two):
+def test_lists_of_graphs_equal_a_collection(model, two):
     graphs, y, new, _ = two
     expected = clone(model).fit(graphs, y).predict(new)
     np.testing.assert_array_equal(clone(model).fit(list(graphs), list(y)).predict(list(new)), expected)
 
 
-def test_networkx_graphs(model):
+def test_networkx_graphs_are_accepted(model):
     graphs = [nx.path_graph(n) for n in range(3, 13)] + [nx.complete_graph(n) for n in range(3, 13)]
     y = np.repeat([0, 1], 10)
     model.set_params(kernel=ODDST())
@@ -315,7 +315,7 @@ def test_networkx_graphs(model):
     assert fitted.score(graphs, y) > 0.7
 
 
-def test_any_number_of_threads_gives_the_same_result(model, two):
+def test_n_jobs_does_not_change_the_result(model, two):
     graphs, y, _, _ = two
     one, several = (clone(model).set_params(n_jobs=n_jobs).fit(graphs, y) for n_jobs in (None, 3))
     np.testing.assert_array_equal(one.cv_results_["mean_test_score"], several.cv_results_["mean_test_score"])
@@ -334,13 +334,13 @@ def test_fit_changes_no_parameter_and_can_be_repeated(model, two):
     np.testing.assert_array_equal(model.fit(graphs, y).predict(new), first)
 
 
-def test_a_pickled_model_gives_the_same_result(model, two):
+def test_pickled_model_gives_the_same_result(model, two):
     graphs, y, new, _ = two
     model.fit(graphs, y)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(new), model.predict(new))
 
 
-def test_a_model_of_many_classes_has_no_number_for_each_pair_of_classes_and_graph():
+def test_multiclass_model_stores_no_coefficient_per_class_pair_and_graph():
     n_classes, n_graphs = 60, 120
     graphs = Graphs.from_edges([[(0, 1)]] * n_graphs, attributes=[[[g % n_classes], [g]] for g in range(n_graphs)])
     model = GraphSVC(ODDCL(depth=0), param_grid={}, C=1, cv=2).fit(graphs, np.arange(n_graphs) % n_classes)
@@ -348,7 +348,7 @@ def test_a_model_of_many_classes_has_no_number_for_each_pair_of_classes_and_grap
     assert n_bytes < 2 * 8 * n_classes * n_graphs + 8 * n_classes**2  # all pairs: 8 * 1770 * 120
 
 
-def test_cross_validation_and_grid_search_take_it(model, two):
+def test_works_in_cross_validation_and_grid_search(model, two):
     graphs, y, _, _ = two
     scores = cross_validate(model, graphs, y, cv=3, return_estimator=True, error_score="raise")
     assert np.isfinite(scores["test_score"]).all()
@@ -363,7 +363,7 @@ def test_cross_validation_and_grid_search_take_it(model, two):
     assert search.best_estimator_.kernel_.depth == search.best_params_["kernel__depth"]
 
 
-def test_nested_parameters_are_used_as_they_are_without_a_grid(model, two):
+def test_nested_parameters_are_used_as_given_without_a_grid(model, two):
     graphs, y, _, _ = two
     model.set_params(param_grid={}, kernel__depth=2, kernel__lam=0.7)
     assert (model.kernel.depth, model.get_params()["kernel__lam"]) == (2, 0.7)
@@ -372,19 +372,19 @@ def test_nested_parameters_are_used_as_they_are_without_a_grid(model, two):
     assert model.set_params(param_grid=GRID).fit(graphs, y).kernel_.depth in GRID["depth"]
 
 
-def test_no_graphs_to_predict(model, two):
+def test_predict_on_no_graphs_is_empty(model, two):
     graphs, y, new, _ = two
     assert model.fit(graphs, y).predict(new[:0]).shape == (0,)
 
 
-def test_what_they_are():
+def test_estimator_types():
     assert is_classifier(GraphSVC())
     assert is_regressor(GraphRidge())
     with pytest.raises(NotFittedError):
         GraphSVC().decision_function(Graphs.from_edges([[(0, 1)]]))
 
 
-# -------------------------------------------------------------------- bad input
+# -------------------------------------------------------------------- invalid input
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_what_they_are():
         ({"cv": 1}, "cv of Graph"),
     ],
 )
-def test_wrong_parameters_are_an_error(model, two, parameters, message):
+def test_invalid_parameters_raise(model, two, parameters, message):
     graphs, y, _, _ = two
     with pytest.raises(ValueError, match=message):
         model.set_params(**parameters).fit(graphs, y)
@@ -432,7 +432,7 @@ def test_wrong_parameters_are_an_error(model, two, parameters, message):
     ],
 )
 @pytest.mark.parametrize(("kind", "name"), [(GraphSVC, "C"), (GraphRidge, "alpha")])
-def test_wrong_strengths_are_an_error(two, kind, name, values, message):
+def test_invalid_regularization_raises(two, kind, name, values, message):
     graphs, y, _, _ = two
     with pytest.raises(ValueError, match=message) as error:
         kind(ODDCL(), param_grid={}, cv=3, **{name: values}).fit(graphs, y)
@@ -470,12 +470,12 @@ def test_wrong_strengths_are_an_error(two, kind, name, values, message):
         ],
     ],
 )
-def test_wrong_targets_are_an_error(two, kind, y, message):
+def test_invalid_targets_raise(two, kind, y, message):
     with pytest.raises(ValueError, match=message):
         kind(ODDCL(), param_grid={}, cv=3).fit(two[0][:20], y)
 
 
-def test_folds_are_lowered_where_graphs_are_few(two):
+def test_number_of_folds_is_reduced_for_few_graphs(two):
     graphs, y = two[0][:20], [0, 0, 1, 1, *range(2, 18)]
     with pytest.warns(UserWarning, match="No class has 10 graphs, one for each of cv=10 folds: 2 folds") as caught:
         model = GraphSVC(ODDCL(depth=0), param_grid={}, C=1).fit(graphs, y)
@@ -486,7 +486,7 @@ def test_folds_are_lowered_where_graphs_are_few(two):
         GraphRidge(ODDCL(depth=0), param_grid={}, cv=10).fit(graphs[:4], [1, 2, 3, 4])
 
 
-def test_too_few_graphs_are_an_error(two):
+def test_too_few_graphs_raise(two):
     with pytest.raises(ValueError, match="at least two graphs; got 1"):
         GraphRidge().fit(two[0][:1], [1])
     with pytest.raises(ValueError, match="got no graphs"):

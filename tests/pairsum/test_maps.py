@@ -1,4 +1,4 @@
-"""Explicit maps of vectors: unbiased where they are random, exact where they are complete, and never above the kernel."""
+"""Tests of feature maps of vectors: unbiased if random, exact if complete, and never above the kernel."""
 
 import pickle
 from collections import Counter
@@ -48,12 +48,12 @@ def test_random_features_are_unbiased(d):
     assert (np.abs(mean - rbf_kernel(X, gamma=GAMMA)) <= 5 * deviation + 1e-12).all()
 
 
-def test_random_features_have_length_1():
+def test_random_features_have_unit_length():
     Z = fourier_map(3, 10, GAMMA, 0)(100 * points(20, 3))
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1.0, rtol=1e-14)
 
 
-def test_errors_fall_with_the_root_of_the_number_of_components():
+def test_error_decreases_with_the_square_root_of_the_number_of_components():
     X = points(60, 2)
     errors = [
         np.mean([error(fourier_map(2, n, GAMMA, seed), X, Gaussian(GAMMA)) for seed in range(10)]) for n in (64, 4096)
@@ -62,19 +62,19 @@ def test_errors_fall_with_the_root_of_the_number_of_components():
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3, 7, 64, 100])
-def test_odd_numbers_are_raised_by_one(n_components):
+def test_odd_numbers_of_components_are_rounded_up(n_components):
     vector_map = fourier_map(3, n_components, GAMMA, 0)
     assert vector_map.n_components == n_components + n_components % 2
     assert vector_map(points(4, 3)).shape == (4, vector_map.n_components)
 
 
-def test_the_same_seed_gives_the_same_bits():
+def test_same_seed_gives_the_same_bits():
     first, again, other = (fourier_map(3, 20, GAMMA, seed)(points(5, 3)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.allclose(first, other)
 
 
-def test_gamma_0_makes_all_vectors_alike():
+def test_gamma_0_makes_all_vectors_equal():
     Z = fourier_map(2, 8, 0.0, 0)(points(4, 2))
     np.testing.assert_allclose(Z @ Z.T, 1.0)
 
@@ -97,14 +97,14 @@ def test_nystroem_is_exact_against_its_pivots():
     np.testing.assert_allclose(vector_map(new) @ vector_map(vector_map.pivots).T, expected, atol=1e-10)
 
 
-def test_nystroem_stays_below_the_kernel():
+def test_nystroem_is_at_most_the_kernel():
     X = points(200, 2)
     for n_components in (1, 5, 20):
         Z = nystroem(X, n_components)(X)
         assert np.linalg.eigvalsh(Gaussian(GAMMA)(X, X) - Z @ Z.T)[0] > -1e-12
 
 
-def test_nystroem_errors_fall_fast():
+def test_nystroem_error_decreases_fast():
     X = points(500, 1)
     errors = [error(nystroem(X, n), X, Gaussian(GAMMA)) for n in (4, 8, 16, 32)]
     assert errors[1] < errors[0] / 10
@@ -112,13 +112,13 @@ def test_nystroem_errors_fall_fast():
     assert errors[3] < 1e-12
 
 
-def test_nystroem_stops_where_only_rounding_errors_are_left():
+def test_nystroem_stops_when_only_rounding_errors_are_left():
     vector_map = nystroem(points(2000, 1), 500)
     assert vector_map.n_components < 50
 
 
-def test_proposals_that_are_rounding_errors_do_not_go_on_forever():
-    """With some of these seeds a whole round of proposals turns out to be explained already."""
+def test_proposals_at_rounding_level_terminate():
+    """With some of these seeds a whole batch of proposals is already explained."""
     X = points(3000, 1)
     with one_blas_thread():
         assert all(nystroem(X, 375, Gaussian(0.3), seed=seed).n_components < 50 for seed in range(30))
@@ -133,18 +133,18 @@ def test_nystroem_finds_the_rank_of_other_kernels(name, rank):
     assert error(vector_map, X, kernel) < 1e-10
 
 
-def test_nystroem_takes_a_function():
+def test_nystroem_accepts_a_function():
     X = points(50, 2)
     kernel = node_kernel_blocks(lambda A, B: 1 / (1 + ((A[:, None] - B[None]) ** 2).sum(axis=2)), None, 2)
     assert error(nystroem(X, 50, kernel), X, kernel) < 1e-12
 
 
-def test_equal_vectors_make_one_pivot():
+def test_equal_vectors_give_one_pivot():
     assert nystroem(np.ones((30, 2)), 10).n_components == 1
     assert nystroem(np.repeat([[0.0], [1.0]], 20, axis=0), 10).n_components == 2
 
 
-def test_a_kernel_of_zeros_has_no_component():
+def test_zero_kernel_has_no_component():
     vector_map = nystroem(np.zeros((5, 2)), 3, node_kernel_blocks("linear", None, 2))
     assert vector_map(np.zeros((4, 2))).shape == (4, 0)
 
@@ -155,19 +155,19 @@ def test_vectors_far_from_the_origin_keep_their_distances(offset):
     assert error(nystroem(X, 6), X, lambda A, B: np.exp(-GAMMA * (A - B.T) ** 2)) < 1e-14
 
 
-def test_vectors_too_far_apart_for_squares_are_strangers():
+def test_vectors_whose_squared_distance_overflows_have_kernel_zero():
     Z = nystroem(np.array([[0.0], [1e200], [-1e200]]), 3)(np.array([[0.0], [1e200]]))
     np.testing.assert_array_equal(Z @ Z.T, np.eye(2))
 
 
-def test_pivots_come_from_where_the_weight_is():
+def test_vectors_of_weight_zero_are_never_pivots():
     X = np.concatenate([points(10_000, 2), 100 + points(10_000, 2)])
     weights = np.repeat([1.0, 0.0], 10_000)
     assert (nystroem_map(X, weights, Gaussian(GAMMA), 30, seed=0).pivots < 50).all()
 
 
 def test_randomly_pivoted_cholesky_beats_uniform_pivots_on_clusters():
-    """Many vectors in one place, few in many places: uniform pivots miss most of the places."""
+    """Many vectors in one cluster, few in many clusters: uniform pivots miss most clusters."""
     places = 5 * np.stack(np.divmod(np.arange(40.0), 8), axis=1)
     X = np.concatenate([0.01 * points(960, 2), places])
     uniform = nystroem(X[np.random.default_rng(0).choice(1000, 60, replace=False)], 60)
@@ -175,8 +175,8 @@ def test_randomly_pivoted_cholesky_beats_uniform_pivots_on_clusters():
     assert error(uniform, places, Gaussian(GAMMA)) > 0.5
 
 
-def test_pivots_are_drawn_as_if_one_by_one():
-    """Rounds of proposals and rejections give each sequence of pivots the probability of the sequential algorithm."""
+def test_batched_pivots_have_the_sequential_distribution():
+    """Batches of proposals and rejections give each sequence of pivots the probability of the sequential algorithm."""
     X = np.array([[0.0], [0.3], [1.0], [2.5]])
     weights = np.array([2.0, 1.0, 1.0, 1.0])
     K = Gaussian(1.0)(X, X)
@@ -195,14 +195,14 @@ def test_pivots_are_drawn_as_if_one_by_one():
         assert abs(drawn[pair] / n - probability) < 5 * np.sqrt(probability / n)
 
 
-def test_proposals_that_add_nothing_are_rejected():
-    """A round proposes many pivots at once; of equal ones only the first is kept."""
+def test_redundant_proposals_are_rejected():
+    """A batch proposes many pivots at once; of equal ones only the first is kept."""
     kept, lower = maps._accept(np.ones((4, 4)), np.arange(4), 1e-14, np.random.default_rng(0))
     assert kept.tolist() == [0]
     np.testing.assert_array_equal(lower, [[1.0]])
 
 
-def test_the_same_seed_gives_the_same_pivots():
+def test_same_seed_gives_the_same_pivots():
     X = points(5000, 3)
     first, again, other = (nystroem(X, 40, seed=seed).pivots for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
@@ -219,7 +219,7 @@ MAPS = {
 
 
 @pytest.mark.parametrize("vector_map", MAPS.values(), ids=MAPS)
-def test_a_range_of_components_is_that_range_of_all(vector_map):
+def test_range_of_components_equals_that_slice_of_all(vector_map):
     X = points(11, 3)
     whole = vector_map(X)
     assert whole.shape == (11, vector_map.n_components)
@@ -228,7 +228,7 @@ def test_a_range_of_components_is_that_range_of_all(vector_map):
 
 
 @pytest.mark.parametrize("vector_map", MAPS.values(), ids=MAPS)
-def test_rows_have_the_same_bits_for_any_number_of_threads(vector_map):
+def test_n_jobs_changes_no_bit_of_the_rows(vector_map):
     X = points(3 * maps.ROWS_PER_CALL + 5, 3)
     rows = evaluate(vector_map, X, n_jobs=1)
     np.testing.assert_allclose(rows, vector_map(X), rtol=0, atol=1e-12)
@@ -247,7 +247,7 @@ def test_maps_can_be_pickled(vector_map):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(vector_map))(X), vector_map(X))
 
 
-def test_distinct_rows_knows_one_zero():
+def test_distinct_rows_treats_both_zeros_as_equal():
     distinct, numbers = distinct_rows(np.array([[0.0, 1.0], [2.0, 2.0], [-0.0, 1.0]]))
     np.testing.assert_array_equal(distinct, [[0.0, 1.0], [2.0, 2.0]])
     assert numbers.tolist() == [0, 1, 0]

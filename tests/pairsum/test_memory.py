@@ -1,4 +1,4 @@
-"""Work that cannot fit says so before it starts: which graph, how many bytes."""
+"""Work that cannot fit in memory raises before it starts, and names the graph and the number of bytes."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ STAR = [(0, i) for i in range(1, 600)]
 
 
 def collection(edges, n):
-    """The large graph is number 1."""
+    """Return a collection in which graph 1 is large."""
     attributes = [np.arange(3.0)[:, None], np.arange(float(n))[:, None]]
     return Graphs.from_edges([SMALL, edges], attributes=attributes)
 
@@ -43,12 +43,12 @@ def little_memory(monkeypatch):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_graph_that_does_not_fit_is_named(kernel, edges, n, what):
+def test_graph_that_does_not_fit_is_named(kernel, edges, n, what):
     with pytest.raises(MemoryError, match=rf"Graph 1: .*{what}.* would take [0-9.]+ [MG]iB of memory"):
         kernel.fit(collection(edges, n))
 
 
-def test_an_allocation_that_fails_says_what_it_was_for(monkeypatch):
+def test_failed_allocation_says_what_it_was_for(monkeypatch):
     monkeypatch.setattr(machine, "available_bytes", lambda: float("inf"))
     with pytest.raises(
         MemoryError, match=r"Graph 7: its trees would take 4.29e\+09 GiB of memory, more than can be had"
@@ -66,7 +66,7 @@ def test_an_allocation_that_fails_says_what_it_was_for(monkeypatch):
     ],
     ids=["hashed", "spread", "dense", "landmarks"],
 )
-def test_rows_that_do_not_fit_are_told_with_the_ways_out(transformer):
+def test_rows_that_do_not_fit_raise_with_alternatives(transformer):
     rng = np.random.default_rng(0)
     graphs = Graphs.from_edges(
         [PATH[:9]] * 300, labels=rng.integers(0, 20, (300, 10)).tolist(), attributes=list(rng.normal(size=(300, 10, 1)))
@@ -77,6 +77,6 @@ def test_rows_that_do_not_fit_are_told_with_the_ways_out(transformer):
         transformer.fit_transform(graphs)
 
 
-def test_the_message_has_a_way_out():
+def test_error_suggests_other_kernels():
     with pytest.raises(MemoryError, match=r"1 MiB are free. Leave such graphs out, .* such as WL or ODDCL"):
         GraphHopper().fit(collection(PATH, 300))

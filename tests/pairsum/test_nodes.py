@@ -1,4 +1,4 @@
-"""The engine alone: any features, any weights, all its code paths, against four nested loops."""
+"""Tests of the engine alone: any features and weights, all code paths, against four nested loops."""
 
 import math
 import pickle
@@ -18,7 +18,7 @@ from treegram.pairsum.tiles import complete
 
 
 def pair_sums(left, right, *args, **options):
-    """Whole matrices, where the engine fills the upper half of symmetric ones."""
+    """Return whole matrices; the engine fills only the upper half of symmetric ones."""
     sums = engine.pair_sums(left, right, *args, **options)
     if right is None:
         complete(sums)
@@ -26,7 +26,7 @@ def pair_sums(left, right, *args, **options):
 
 
 def make_nodes(rng, sizes, *, n_blocks=3, n_features=12, dimension=2, spread=1.0, blocks=None, distinct=None):
-    """Random nodes; feature t belongs to block t % n_blocks, and block b is named 1000 + b."""
+    """Return random nodes; feature t belongs to block t % n_blocks, and block b is named 1000 + b."""
     n = sum(sizes)
     blocks = rng.integers(n_blocks, size=n) if blocks is None else np.resize(blocks, n)
     dense = rng.integers(0, 4, size=(n, n_features)) * rng.integers(0, 2, size=(n, n_features))
@@ -44,7 +44,7 @@ def make_nodes(rng, sizes, *, n_blocks=3, n_features=12, dimension=2, spread=1.0
 
 
 def make_weighting(rng, n_features=12, *, n_groups=1, n_weights=1, n_kinds=4):
-    """Kinds are divided among the groups; each has its own weights."""
+    """Divide the kinds among the groups; each has its own weights."""
     return Weighting(
         kinds=rng.integers(n_kinds, size=n_features),
         groups=np.sort(np.arange(n_kinds) % n_groups),
@@ -84,12 +84,12 @@ NODE_KERNELS = {
     "narrow": (Gaussian(60.0), gaussian(60.0)),
     "function": (cauchy, lambda x, y: cauchy(x[None], y[None])[0, 0]),
 }
-SIZES = [4, 0, 7, 1, 0, 0, 5, 3, 0]  # graphs without nodes at any place
+SIZES = [4, 0, 7, 1, 0, 0, 5, 3, 0]  # graphs without nodes at any position
 OTHER_SIZES = [0, 2, 6, 0, 1]
 
 
 def assert_sums(actual, left, right, literal, weighting, rtol=1e-13):
-    """Entries agree relative to what they would be with k = 1: the size of what is summed, and of what is skipped."""
+    """Compare entries relative to their value with k = 1, the scale of the summed and skipped terms."""
     expected = brute_force(left, right, literal, weighting)
     bound = brute_force(left, right, lambda x, y: 1.0, weighting)
     assert actual.shape == expected.shape
@@ -98,13 +98,13 @@ def assert_sums(actual, left, right, literal, weighting, rtol=1e-13):
 
 @pytest.fixture(params=[1, 4, 10**6], ids=lambda n: f"tile{n}")
 def tiles(request, monkeypatch):
-    """From one graph per tile to one tile for all."""
+    """Vary the tile size from one graph per tile to one tile for all."""
     monkeypatch.setattr(engine, "TILE_COLUMNS", request.param)
 
 
 @pytest.fixture(params=[0.0, 0.3, 2.0], ids=lambda fraction: f"dense{fraction}")
 def dense_share(request, monkeypatch):
-    """All features as dense rows, some of them, none of them."""
+    """Store all, some or none of the features as dense rows."""
     monkeypatch.setattr(engine, "DENSE_FRACTION", request.param)
 
 
@@ -119,7 +119,7 @@ def rows_per_call(request, monkeypatch):
 @pytest.mark.parametrize(("n_groups", "n_weights"), [(1, 1), (2, 3)])
 @pytest.mark.parametrize("node_kernel", NODE_KERNELS)
 @pytest.mark.usefixtures("tiles", "dense_share", "rows_per_call")
-def test_pair_sums_equal_four_nested_loops(node_kernel, n_groups, n_weights):
+def test_pair_sums_match_four_nested_loops(node_kernel, n_groups, n_weights):
     rng = np.random.default_rng(n_groups + 10 * n_weights)
     left, right = make_nodes(rng, SIZES), make_nodes(rng, OTHER_SIZES)
     weighting = make_weighting(rng, n_groups=n_groups, n_weights=n_weights)
@@ -131,7 +131,7 @@ def test_pair_sums_equal_four_nested_loops(node_kernel, n_groups, n_weights):
 
 @pytest.mark.parametrize(("n_groups", "n_weights"), [(1, 1), (2, 2)])
 @pytest.mark.parametrize("node_kernel", NODE_KERNELS)
-def test_self_sums_are_the_diagonal(node_kernel, n_groups, n_weights):
+def test_self_sums_equal_the_diagonal(node_kernel, n_groups, n_weights):
     rng = np.random.default_rng(4)
     nodes, weighting = make_nodes(rng, SIZES), make_weighting(rng, n_groups=n_groups, n_weights=n_weights)
     kernel, literal = NODE_KERNELS[node_kernel]
@@ -140,7 +140,7 @@ def test_self_sums_are_the_diagonal(node_kernel, n_groups, n_weights):
 
 
 @pytest.mark.parametrize("node_kernel", NODE_KERNELS)
-def test_self_sums_are_as_exact_as_the_matrix_and_come_in_tasks(node_kernel, monkeypatch):
+def test_self_sums_are_as_exact_as_the_matrix_and_computed_in_tasks(node_kernel, monkeypatch):
     rng = np.random.default_rng(22)
     nodes, weighting = make_nodes(rng, [400, 0, 3, 150, 1, 60]), make_weighting(rng, n_groups=2, n_weights=2)
     spans, own_sums = [], engine._own_sums
@@ -166,7 +166,7 @@ def test_every_dimension_has_its_loop(dimension):
 
 
 @pytest.mark.usefixtures("tiles", "dense_share")
-def test_pair_sums_of_one_collection_are_symmetric_to_the_last_bit():
+def test_pair_sums_of_one_collection_are_exactly_symmetric():
     rng = np.random.default_rng(5)
     nodes, weighting = make_nodes(rng, SIZES), make_weighting(rng, n_groups=2, n_weights=2)
     sums = pair_sums(nodes, None, Gaussian(0.5), weighting)
@@ -175,7 +175,7 @@ def test_pair_sums_of_one_collection_are_symmetric_to_the_last_bit():
 
 @pytest.mark.usefixtures("tiles", "dense_share")
 @pytest.mark.parametrize("node_kernel", NODE_KERNELS)
-def test_the_number_of_workers_changes_no_bit(node_kernel):
+def test_n_jobs_changes_no_bit(node_kernel):
     rng = np.random.default_rng(6)
     left, right, weighting = make_nodes(rng, SIZES), make_nodes(rng, OTHER_SIZES), make_weighting(rng, n_weights=2)
     for other in (None, right):
@@ -183,7 +183,7 @@ def test_the_number_of_workers_changes_no_bit(node_kernel):
         np.testing.assert_array_equal(one, two)
 
 
-def test_a_large_result_is_cut_into_several_tiles(monkeypatch):
+def test_large_result_is_split_into_several_tiles(monkeypatch):
     rng = np.random.default_rng(7)
     nodes, weighting = make_nodes(rng, SIZES), make_weighting(rng)
     tiles, tile_sums = [], engine._tile_sums
@@ -209,7 +209,7 @@ SIZE_LISTS = st.lists(st.integers(0, 5), max_size=5)
     n_groups=st.integers(1, 3),
     n_weights=st.integers(1, 3),
 )
-def test_pair_sums_equal_four_nested_loops_on_any_nodes(seed, left_sizes, right_sizes, n_groups, n_weights, **options):
+def test_pair_sums_match_four_nested_loops_on_any_nodes(seed, left_sizes, right_sizes, n_groups, n_weights, **options):
     rng = np.random.default_rng(seed)
     left = make_nodes(rng, left_sizes, **options)
     right = None if right_sizes is None else make_nodes(rng, right_sizes, **options)
@@ -219,8 +219,8 @@ def test_pair_sums_equal_four_nested_loops_on_any_nodes(seed, left_sizes, right_
 
 
 @pytest.mark.parametrize("node_kernel", ["gaussian", "function"])
-def test_more_rows_than_one_call_takes(node_kernel):
-    """A node kernel of the user's own gets some rows at a time."""
+def test_more_rows_than_fit_in_one_call(node_kernel):
+    """A user-defined node kernel gets some rows at a time."""
     rng = np.random.default_rng(21)
     left, right = make_nodes(rng, [900, 600], n_blocks=2), make_nodes(rng, [10, 20], n_blocks=2)
     weighting = Weighting.alike(12)
@@ -247,7 +247,7 @@ def test_blocks_on_one_side_only_contribute_nothing():
     assert not pair_sums(*apart, Gaussian(0.5), weighting).any()
 
 
-def test_a_node_kernel_is_asked_for_nodes_of_equal_blocks_only():
+def test_node_kernel_is_called_only_for_nodes_of_equal_blocks():
     rng = np.random.default_rng(9)
     left, right = make_nodes(rng, [6, 5]), make_nodes(rng, [4, 4])
 
@@ -263,7 +263,7 @@ def test_a_node_kernel_is_asked_for_nodes_of_equal_blocks_only():
     assert_sums(actual, left, right, lambda x, y: 1.0, weighting)
 
 
-def test_features_that_no_node_has_are_harmless():
+def test_features_without_nodes_contribute_nothing():
     rng = np.random.default_rng(10)
     nodes, weighting = make_nodes(rng, [3, 4]), make_weighting(rng, 20)
     wider = Nodes(
@@ -274,7 +274,7 @@ def test_features_that_no_node_has_are_harmless():
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [0, 0, 0]])
-def test_without_nodes_all_sums_are_0(sizes):
+def test_sums_without_nodes_are_zero(sizes):
     rng = np.random.default_rng(11)
     nothing, something, weighting = make_nodes(rng, sizes), make_nodes(rng, [2, 3]), make_weighting(rng, n_groups=2)
     for kernel, _ in NODE_KERNELS.values():
@@ -307,14 +307,14 @@ def test_zero_and_minus_zero_are_merged():
     assert len(engine._condense(nodes, Gaussian(0.5)).graph_ids) == 1
 
 
-def test_nearly_equal_nodes_and_those_of_other_graphs_or_blocks_stay_apart():
+def test_nearly_equal_nodes_and_nodes_of_other_graphs_or_blocks_are_not_merged():
     nodes = make_nodes(np.random.default_rng(14), [2, 2], blocks=[0, 1, 0, 0])
     nodes.vectors[:] = [[0.5, 1.0], [0.5, 1.0], [0.5, 1.0], [0.5, np.nextafter(1.0, 2.0)]]
     assert engine._condense(nodes, Gaussian(0.5)) is nodes
 
 
-def test_equal_keys_of_different_nodes_merge_nothing(monkeypatch):
-    """Keys only propose. With all multipliers equal to 1, graph 0 and block 1001 have the key of graph 1 and block 1000."""
+def test_key_collisions_do_not_merge_different_nodes(monkeypatch):
+    """Equal keys only suggest equal nodes. With all multipliers equal to 1, graph 0 and block 1001 have the key of graph 1 and block 1000."""
 
     class Zeros:
         def __init__(self, seed):
@@ -332,14 +332,14 @@ def test_equal_keys_of_different_nodes_merge_nothing(monkeypatch):
 
 @pytest.mark.usefixtures("tiles", "dense_share")
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 6, 18])
-def test_vectors_of_any_length_are_compared_alike_one_row_or_four_at_once(dimension):
+def test_vectors_of_any_length_compare_equally_in_single_rows_and_in_fours(dimension):
     rng = np.random.default_rng(dimension)
     nodes, weighting = make_nodes(rng, [13, 1, 30, 4], dimension=dimension, n_blocks=2), make_weighting(rng)
     for gamma in (0.3, 30.0):
         assert_sums(pair_sums(nodes, None, Gaussian(gamma), weighting), nodes, nodes, gaussian(gamma), weighting)
 
 
-def test_features_of_single_nodes_add_to_the_diagonal_alone():
+def test_features_of_single_nodes_contribute_only_to_the_diagonal():
     rng = np.random.default_rng(23)
     nodes, weighting = make_nodes(rng, [5, 0, 7], n_blocks=1), make_weighting(rng, n_groups=2, n_weights=3)
     entries = nodes.features.toarray()
@@ -354,8 +354,8 @@ def test_features_of_single_nodes_add_to_the_diagonal_alone():
         assert_sums(pair_sums(nodes, None, kernel, weighting), nodes, nodes, k, weighting)
 
 
-def test_a_job_of_many_nodes_that_was_sent_away_gives_the_same_bits():
-    """The direction of the projections comes from a sample of the nodes, and must not be computed again by a worker."""
+def test_pickled_job_of_many_nodes_gives_the_same_bits():
+    """The direction of the projections comes from a sample of the nodes, and a worker must not compute it again."""
     rng = np.random.default_rng(32)
     nodes, weighting = make_nodes(rng, [40] * 30, n_blocks=2), Weighting.alike(12)
     job = engine._NodeJob.prepare(nodes, nodes, Gaussian(0.5), weighting)
@@ -366,7 +366,7 @@ def test_a_job_of_many_nodes_that_was_sent_away_gives_the_same_bits():
     np.testing.assert_array_equal(*sums)
 
 
-def test_with_gamma_0_all_nodes_of_a_graph_are_merged():
+def test_gamma_0_merges_all_nodes_of_a_graph():
     rng = np.random.default_rng(19)
     nodes, weighting = make_nodes(rng, [9, 0, 9], blocks=[0, 1]), make_weighting(rng)
     assert len(engine._condense(nodes, Gaussian(0.0)).graph_ids) == 2
@@ -378,8 +378,8 @@ def test_with_gamma_0_all_nodes_of_a_graph_are_merged():
 
 @pytest.mark.usefixtures("tiles", "dense_share")
 @pytest.mark.parametrize("gamma", [1.0, 1e4])
-def test_pairs_far_apart_are_left_out_without_a_trace(gamma):
-    """Places spread over many reaches: every row has a window of its own."""
+def test_skipped_distant_pairs_do_not_change_the_sums(gamma):
+    """Positions spread over many cutoffs: every row has its own window."""
     rng = np.random.default_rng(15)
     left, right = make_nodes(rng, [9, 9, 9], n_blocks=1), make_nodes(rng, [9, 9, 9], n_blocks=1)
     for nodes in (left, right):
@@ -391,8 +391,8 @@ def test_pairs_far_apart_are_left_out_without_a_trace(gamma):
 
 @pytest.mark.parametrize("dimension", [1, 2, 5])
 @pytest.mark.parametrize("magnitude", [1e6, 1e18, 1e200])
-def test_equal_vectors_meet_whatever_their_magnitude(magnitude, dimension):
-    """k_A of a vector with itself is 1, also where the reach of the window is below the spacing of the numbers."""
+def test_equal_vectors_match_at_any_magnitude(magnitude, dimension):
+    """k_A of a vector with itself is 1, even if the cutoff of the window is below the floating-point spacing."""
     rng = np.random.default_rng(16)
     left, right = (make_nodes(rng, [1, 1, 1], n_blocks=1, dimension=dimension) for _ in range(2))
     vectors = magnitude * rng.normal(size=(3, dimension))
@@ -412,11 +412,11 @@ def test_numbers_near_the_largest_double_do_not_break_the_direction():
     assert_sums(pair_sums(nodes, None, Gaussian(1.0), weighting), nodes, nodes, equal, weighting)
 
 
-def test_what_is_skipped_is_below_rounding():
-    """The bound that the module states: by Cauchy-Schwarz at most 2^-53 sqrt(K(G, G) K(G', G'))."""
+def test_skipped_terms_are_below_rounding():
+    """The documented bound: by Cauchy-Schwarz at most 2^-53 sqrt(K(G, G) K(G', G'))."""
     rng = np.random.default_rng(18)
     nodes = make_nodes(rng, [30, 30], n_blocks=1, dimension=1)
-    nodes.vectors[:, 0] = np.linspace(0, 12, 60)  # the reach is about 6.3: some pairs are in, some out
+    nodes.vectors[:, 0] = np.linspace(0, 12, 60)  # the cutoff is about 6.3: some pairs are within, some beyond
     weighting = Weighting.alike(12)
     actual = pair_sums(nodes, None, Gaussian(1.0), weighting)[0, 0]
     expected = brute_force(nodes, nodes, gaussian(1.0), weighting)[0, 0]
@@ -425,7 +425,7 @@ def test_what_is_skipped_is_below_rounding():
 
 
 @pytest.mark.parametrize("dimension", [64, 65, 90])
-def test_many_dimensions_change_nothing_but_the_direction(dimension):
+def test_pair_sums_of_many_dimensions_match_four_nested_loops(dimension):
     nodes = make_nodes(np.random.default_rng(dimension), [12, 9, 15], n_blocks=2, dimension=dimension)
     weighting = Weighting.alike(12)
     assert_sums(pair_sums(nodes, None, Gaussian(0.3), weighting), nodes, nodes, gaussian(0.3), weighting)

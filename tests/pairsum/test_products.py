@@ -1,4 +1,4 @@
-"""Sums and products of sparse rows."""
+"""Tests of sums and products of sparse rows."""
 
 import numpy as np
 import pytest
@@ -14,13 +14,13 @@ def test_sum_rows_adds_the_rows_of_each_graph():
     np.testing.assert_array_equal(sums.toarray(), [[0, 0, 0], [9, 12, 15], [0, 0, 0], [9, 10, 11]])
 
 
-def test_sum_rows_of_nothing_is_empty():
+def test_sum_rows_without_rows_is_empty():
     assert sum_rows(sp.csr_matrix((0, 3)), np.array([0])).shape == (0, 3)
 
 
 @pytest.mark.parametrize("size", [1, 2, 1000])
 @pytest.mark.parametrize("n_rows", [0, 1, 5])
-def test_feature_products_are_inner_products_of_rows(monkeypatch, n_rows, size):
+def test_feature_products_equal_inner_products_of_rows(monkeypatch, n_rows, size):
     monkeypatch.setattr(products, "ROWS_PER_CALL", size)
     monkeypatch.setattr(products, "COLUMNS_AT_ONCE", size)
     rng = np.random.default_rng(0)

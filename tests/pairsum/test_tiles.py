@@ -1,4 +1,4 @@
-"""The compiled pieces of the engine."""
+"""Tests of the compiled parts of the engine."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ from treegram.pairsum.tiles import complete
 
 @njit
 def powers_of(values, out):
-    """Called from compiled code, as the engine does."""
+    """Call it from compiled code, as the engine does."""
     for i in range(len(values)):
         out[i] = tiles.power_of_2(values[i])
 
@@ -25,7 +25,7 @@ def our_powers(values):
     return out
 
 
-def test_powers_are_accurate_to_a_few_units_in_the_last_place():
+def test_powers_are_accurate_to_a_few_ulps():
     rng = np.random.default_rng(0)
     values = np.concatenate(
         [-np.linspace(0, 1020, 200_001), -rng.uniform(0, 1020, 100_000), -(10.0 ** rng.uniform(-20, 2, 100_000))]
@@ -35,7 +35,7 @@ def test_powers_are_accurate_to_a_few_units_in_the_last_place():
     assert error.max() < 4e-16
 
 
-def test_powers_below_the_smallest_normal_number_are_0():
+def test_subnormal_powers_are_zero():
     values = -np.linspace(1010, 1080, 10_001)
     actual, expected = our_powers(values), np.exp2(values)
     assert np.isfinite(actual).all()
@@ -47,17 +47,17 @@ def test_powers_below_the_smallest_normal_number_are_0():
     ("x", "expected"),
     [(0.0, 1.0), (-0.0, 1.0), (-1e-300, 1.0), (-1.0, 0.5), (-1080.0, 0.0), (-1e308, 0.0), (-np.inf, 0.0)],
 )
-def test_powers_at_their_ends(x, expected):
+def test_powers_at_special_values(x, expected):
     assert our_powers(np.array([x]))[0] == expected
 
 
 def test_powers_never_exceed_1():
-    """k_A of two vectors is at most that of a vector with itself: a matrix stays positive semidefinite."""
+    """k_A of two vectors is at most that of a vector with itself, so a matrix stays positive semidefinite."""
     assert our_powers(-(10.0 ** np.linspace(-30, 0, 10_001))).max() <= 1.0
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 8, 11])
-def test_gaussian_rows_fill_their_window_and_nothing_else(dimension):
+def test_gaussian_rows_fill_only_their_window(dimension):
     rng = np.random.default_rng(dimension)
     x, columns, out = rng.normal(size=(6, dimension)), rng.normal(size=(dimension, 9)), np.full((4, 9), 7.0)
     expected = np.exp(-0.7 * ((x[:, :, None] - columns) ** 2).sum(axis=1))
@@ -70,7 +70,7 @@ def test_gaussian_rows_fill_their_window_and_nothing_else(dimension):
 
 
 def test_invert_keeps_every_entry_once():
-    """Two blocks of four columns; features 0 to 3 are of the first, 4 and 5 of the second. 1, 3 and 5 are common."""
+    """Two blocks of four columns; features 0 to 3 are in the first, 4 and 5 in the second. 1, 3 and 5 are common."""
     matrix = np.zeros((8, 6))
     matrix[:4, :4] = np.random.default_rng(3).integers(0, 3, size=(4, 4))
     matrix[4:, 4:] = [[1, 2], [0, 3], [4, 0], [5, 6]]
@@ -104,13 +104,13 @@ def test_lower_halves_are_filled_and_both_halves_scaled(n):
     upper, factors = np.triu(rng.normal(size=(2, n, n))), rng.normal(size=(2, n))
     whole = upper + np.triu(upper, 1).swapaxes(1, 2)
     for scale, expected in ((None, whole), (factors, whole * (factors[:, :, None] * factors[:, None, :]))):
-        K = np.where(np.tri(n, k=-1, dtype=bool), np.nan, upper)  # the lower half may be anything
+        K = np.where(np.tri(n, k=-1, dtype=bool), np.nan, upper)  # the lower half may hold anything
         complete(K, scale)
         np.testing.assert_array_equal(K, expected)
 
 
 @pytest.mark.parametrize("n_keys", [1, 3, 300, 70_000])
-def test_an_order_is_sorted_by_keys_and_otherwise_kept(n_keys):
+def test_sort_by_keys_is_stable(n_keys):
     rng = np.random.default_rng(n_keys)
     keys, order = rng.integers(n_keys, size=500), rng.permutation(500)
     np.testing.assert_array_equal(tiles.order_by(keys, n_keys, order), order[np.argsort(keys[order], kind="stable")])
@@ -118,7 +118,7 @@ def test_an_order_is_sorted_by_keys_and_otherwise_kept(n_keys):
 
 @pytest.mark.parametrize("spread", ["normal", "equal", "two values", "one far away", "huge", "tiny"])
 def test_nodes_are_sorted_by_block_and_projection(spread):
-    """Only those that differ by rounding may be in any order."""
+    """Only nodes that differ by rounding may be in any order."""
     rng = np.random.default_rng(0)
     vectors = {
         "normal": rng.normal(size=(600, 2)),

@@ -1,4 +1,4 @@
-"""The same bits, whichever backend of joblib computes them."""
+"""Every joblib backend gives the same bits."""
 
 import pickle
 
@@ -50,7 +50,7 @@ KERNELS = [
 
 @pytest.fixture(scope="module")
 def graphs():
-    """800 nodes with three attributes: enough for sums whose order depends on a sample of the nodes."""
+    """Return 800 nodes with three attributes, enough for sums whose order depends on a sample of the nodes."""
     rng = np.random.default_rng(0)
     edges = [[(i, i + 1) for i in range(19)] + [(int(i), int(i) + 2) for i in rng.choice(18, 3)] for _ in range(40)]
     labels = [rng.integers(0, 3, 20).tolist() for _ in range(40)]
@@ -81,8 +81,8 @@ def test_two_threads(graphs):
     assert_same_bits(graphs, backend="threading", n_jobs=2)
 
 
-def test_tasks_that_were_pickled(graphs, monkeypatch):
-    """As processes get them, without processes."""
+def test_pickled_tasks(graphs, monkeypatch):
+    """As processes receive them, without processes."""
     sent = []
 
     def run_pickled(call, number, task):
@@ -105,8 +105,8 @@ def test_processes(graphs):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # Dask's own
-def test_a_dask_cluster(graphs, data_dir):
+@pytest.mark.filterwarnings("ignore")  # from Dask itself
+def test_dask_cluster(graphs, data_dir):
     with new_client() as client:
         assert_same_bits(graphs, backend="dask", client=client)
         for name in ("COX2", "ENZYMES"):
@@ -126,6 +126,6 @@ def fail(shared, number):
 
 
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
-def test_an_error_of_a_task_is_raised_here(backend):
+def test_error_in_a_task_is_raised_in_the_caller(backend):
     with joblib.parallel_config(backend=backend, n_jobs=2), pytest.raises(ValueError, match="task 0 of x"):
         list(send_tasks(fail, "x", [(0,)], n_jobs=None, label=None))

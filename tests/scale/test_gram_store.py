@@ -1,4 +1,4 @@
-"""Gram matrices in Zarr stores: the right numbers, whatever happened on the way."""
+"""Tests of Gram matrices in Zarr stores: correct values, even after interruptions."""
 
 import shutil
 import signal
@@ -49,7 +49,7 @@ def graphs():
 
 @pytest.fixture
 def count_blocks(monkeypatch):
-    """The blocks that were computed, in order."""
+    """Return the computed blocks, in order."""
     computed = []
     write = gram_store._write_block
 
@@ -63,7 +63,7 @@ def count_blocks(monkeypatch):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: " ".join(repr(kernel).split()))
 @pytest.mark.parametrize("chunk", [5, 100])
-def test_the_stored_matrix_is_the_gram_matrix(kernel, chunk, graphs, tmp_path):
+def test_stored_matrix_equals_the_gram_matrix(kernel, chunk, graphs, tmp_path):
     stored = gram_to_zarr(kernel, graphs, tmp_path / "K.zarr", chunk=chunk, n_jobs=2)
     K = clone(kernel).fit_transform(graphs)
     np.testing.assert_allclose(stored[:], K, rtol=1e-13, atol=1e-14)
@@ -75,14 +75,14 @@ def test_the_stored_matrix_is_the_gram_matrix(kernel, chunk, graphs, tmp_path):
         np.testing.assert_allclose(np.diag(stored[:]), 1.0, atol=1e-15)
 
 
-def test_single_precision_is_the_same_matrix_rounded(graphs, tmp_path):
+def test_single_precision_equals_the_rounded_matrix(graphs, tmp_path):
     stored = gram_to_zarr(ODDCL(), graphs, tmp_path / "K", chunk=6, dtype="float32")
     exact = gram_to_zarr(ODDCL(), graphs, tmp_path / "exact", chunk=6)
     assert stored.dtype == np.float32
     np.testing.assert_array_equal(stored[:], exact[:].astype(np.float32))
 
 
-def test_values_beyond_single_precision_are_refused(graphs, tmp_path):
+def test_values_beyond_single_precision_raise(graphs, tmp_path):
     kernel = ODDST(3, lam=10, normalize=False)
     with pytest.raises(ValueError, match="too large for float32: use dtype='float64', or normalize=True"):
         gram_to_zarr(kernel, graphs, tmp_path / "K", dtype="float32")
@@ -96,7 +96,7 @@ def test_half_of_the_blocks_are_computed_and_none_twice(graphs, tmp_path, count_
 
 @pytest.mark.parametrize("name", ["gram/c/0/3", "gram/c/3/0", "gram/c/2/2", "self_kernels/c/1"])
 @pytest.mark.parametrize("damage", ["gone", "cut", "changed"])
-def test_a_missing_or_damaged_block_is_computed_again(name, damage, graphs, tmp_path, count_blocks):
+def test_missing_or_damaged_block_is_recomputed(name, damage, graphs, tmp_path, count_blocks):
     expected = gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)[:]
     count_blocks.clear()
     file = tmp_path / "K" / name
@@ -118,7 +118,7 @@ def test_a_missing_or_damaged_block_is_computed_again(name, damage, graphs, tmp_
         ({"X": make_synthetic(23, random_state=1)[0]}, "graphs"),
     ],
 )
-def test_another_matrix_is_refused_and_nothing_changes(other, what, graphs, tmp_path):
+def test_another_matrix_raises_and_nothing_changes(other, what, graphs, tmp_path):
     first = gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)[:]
     arguments = {"kernel": WL(), "X": graphs, "path": tmp_path / "K", "chunk": 5} | other
     with pytest.raises(StoreError, match=f"holds another matrix: its {what} is"):
@@ -126,13 +126,13 @@ def test_another_matrix_is_refused_and_nothing_changes(other, what, graphs, tmp_
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "K" / "gram", mode="r")[:], first)
 
 
-def test_the_number_of_threads_does_not_matter(graphs, tmp_path):
+def test_n_jobs_does_not_change_the_result(graphs, tmp_path):
     first = gram_to_zarr(ODDCL(n_jobs=2), graphs, tmp_path / "K", chunk=5, n_jobs=2)[:]
     np.testing.assert_array_equal(gram_to_zarr(ODDCL(), graphs, tmp_path / "K", chunk=5)[:], first)
     np.testing.assert_array_equal(gram_to_zarr(ODDCL(), graphs, tmp_path / "K1", chunk=5)[:], first)
 
 
-def test_bad_arguments_write_nothing(graphs, tmp_path):
+def test_invalid_arguments_write_nothing(graphs, tmp_path):
     for arguments, message in [
         ({"chunk": 0}, "chunk of gram_to_zarr must be a whole number of at least 1"),
         ({"dtype": "int8"}, "dtype of gram_to_zarr must be one of 'float32', 'float64'"),
@@ -144,8 +144,8 @@ def test_bad_arguments_write_nothing(graphs, tmp_path):
     assert not (tmp_path / "K").exists()
 
 
-def test_a_foreign_folder_is_refused_and_loses_nothing(graphs, tmp_path):
-    """Not even files whose names end as those of unfinished chunks do."""
+def test_foreign_folder_raises_and_keeps_its_files(graphs, tmp_path):
+    """Including files whose names end like those of unfinished chunks."""
     for name in ("zarr.json", "thesis.txt"):
         folder = tmp_path / name
         (folder / "downloads").mkdir(parents=True)
@@ -158,7 +158,7 @@ def test_a_foreign_folder_is_refused_and_loses_nothing(graphs, tmp_path):
         assert all(file.read_text() == "{" for file in files)
 
 
-def test_an_own_store_loses_unfinished_chunks_only(graphs, tmp_path):
+def test_existing_store_loses_only_its_own_unfinished_chunks(graphs, tmp_path):
     gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
     ours, theirs = tmp_path / "K" / "gram" / "c" / "0" / f"1.{32 * 'a'}.partial", tmp_path / "K" / "thesis.iso.partial"
     for file in (ours, theirs):
@@ -167,7 +167,7 @@ def test_an_own_store_loses_unfinished_chunks_only(graphs, tmp_path):
     assert (ours.exists(), theirs.exists()) == (False, True)
 
 
-def test_a_store_with_a_link_is_refused_and_nothing_is_written_outside(graphs, tmp_path):
+def test_store_with_a_symlink_raises_and_nothing_is_written_outside(graphs, tmp_path):
     gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
     row = tmp_path / "K" / "gram" / "c" / "1"
     shutil.rmtree(row)
@@ -187,7 +187,7 @@ gram_to_zarr(WL(), make_synthetic(23, random_state=0)[0], sys.argv[1], chunk=5)
 
 
 @pytest.mark.parametrize("moment", ["create_array", "update_attributes"])
-def test_a_store_whose_creation_was_killed_is_created_again(graphs, tmp_path, moment):
+def test_store_whose_creation_was_killed_is_created_again(graphs, tmp_path, moment):
     command = [sys.executable, "-c", KILLED_CREATOR, str(tmp_path / "K"), moment]
     assert subprocess.run(command, check=False).returncode == 9
     K = gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
@@ -195,25 +195,25 @@ def test_a_store_whose_creation_was_killed_is_created_again(graphs, tmp_path, mo
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".part"] == ["K"]
 
 
-def test_an_empty_folder_is_used(graphs, tmp_path):
+def test_empty_folder_is_used(graphs, tmp_path):
     (tmp_path / "K").mkdir()
     assert gram_to_zarr(WL(), graphs, tmp_path / "K").shape == (23, 23)
 
 
-def test_without_zarr_the_error_says_what_to_install(graphs, tmp_path, monkeypatch):
+def test_missing_zarr_error_says_what_to_install(graphs, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zarr", None)
     with pytest.raises(ImportError, match=r"Gram matrices on disk need zarr: pip install zarr"):
         gram_to_zarr(WL(), graphs, tmp_path / "K")
 
 
-def test_a_disk_that_is_too_small_is_noticed_before_the_work(graphs, tmp_path, monkeypatch, count_blocks):
+def test_too_small_disk_raises_before_computing(graphs, tmp_path, monkeypatch, count_blocks):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
     with pytest.raises(OSError, match=r"needs .* GB, but the disk has only .* left"):
         gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
     assert not count_blocks
 
 
-def test_a_full_disk_says_so_and_keeps_finished_blocks(graphs, tmp_path, monkeypatch, count_blocks):
+def test_full_disk_raises_and_keeps_finished_blocks(graphs, tmp_path, monkeypatch, count_blocks):
     write = gram_store._write
 
     def full(path, block, values):
@@ -243,7 +243,7 @@ print("done", flush=True)
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_it_still_gets_there(tmp_path):
+def test_killed_repeatedly_it_still_finishes(tmp_path):
     rng = np.random.default_rng(0)
     for _ in range(5):
         with subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path / "K")], stdout=subprocess.PIPE) as process:
@@ -256,7 +256,7 @@ def test_killed_again_and_again_it_still_gets_there(tmp_path):
     assert not list((tmp_path / "K").rglob("*.partial"))
 
 
-def test_two_writers_do_not_meet(graphs, tmp_path):
+def test_second_writer_raises(graphs, tmp_path):
     gram_to_zarr(WL(), graphs, tmp_path / "K")
     with only_writer(tmp_path / "K"), pytest.raises(StoreError, match="Another process is writing"):
         gram_to_zarr(WL(), graphs, tmp_path / "K")

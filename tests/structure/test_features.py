@@ -1,4 +1,4 @@
-"""Sparse rows under codes: numbering many codes, and what two collections have in common."""
+"""Tests of sparse rows with codes: collecting codes, and the intersection of two collections."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ CODES = st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 9), st.inte
 
 @settings(deadline=None)  # the first example loads or compiles the loops
 @given(CODES)
-def test_codes_are_gathered_in_ascending_order(codes):
+def test_codes_are_collected_in_ascending_order(codes):
     codes = np.array(codes, np.uint64)
     indptr, values = np.array([0, len(codes) // 2, len(codes)]), np.arange(len(codes), dtype=float)
     found, firsts = gather(indptr, codes, values)
@@ -25,7 +25,7 @@ def test_codes_are_gathered_in_ascending_order(codes):
 
 @settings(deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 12), st.integers(1, 5))
-def test_added_rows_are_those_of_a_product_of_matrices(seed, n_rows, n_sums):
+def test_added_rows_match_a_matrix_product(seed, n_rows, n_sums):
     rng = np.random.default_rng(seed)
     matrix = sp.csr_matrix(rng.random((n_rows, 6)) * (rng.random((n_rows, 6)) < 0.4))
     numbers = rng.integers(n_sums, size=n_rows)
@@ -45,7 +45,7 @@ def test_common_codes_are_the_intersection(some, others):
 
 @settings(deadline=None)
 @given(CODES, CODES, st.integers(0, 2**32 - 1))
-def test_aligned_rows_have_the_columns_that_were_asked_for(own, asked, seed):
+def test_aligned_rows_have_the_requested_columns(own, asked, seed):
     own, asked = np.unique(np.array(own, np.uint64)), np.unique(np.array(asked, np.uint64))
     dense = np.random.default_rng(seed).integers(3, size=(4, len(own))).astype(float)
     expected = np.zeros((4, len(asked)))

@@ -1,4 +1,4 @@
-"""Equal rows are numbered equally."""
+"""Tests of numbering equal rows."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -19,7 +19,7 @@ def test_rows_are_numbered_in_order_of_appearance():
 
 @settings(deadline=None)  # the first example loads or compiles the loop
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(0, 3))
-def test_rows_are_numbered_as_a_dictionary_would(seed, n, n_columns):
+def test_rows_are_numbered_as_by_a_dictionary(seed, n, n_columns):
     rng = np.random.default_rng(seed)
     vectors, key = rng.choice([0.0, -0.0, 1.5, 2**-1070], size=(n, n_columns)), rng.integers(2, size=n)
     known = {}
@@ -29,6 +29,6 @@ def test_rows_are_numbered_as_a_dictionary_would(seed, n, n_columns):
     np.testing.assert_array_equal(first, [expected.index(i) for i in range(len(known))])
 
 
-def test_no_rows():
+def test_numbering_no_rows():
     numbers, first = equal_rows(np.empty((0, 2)))
     assert len(numbers) == len(first) == 0

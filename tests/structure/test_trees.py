@@ -1,4 +1,4 @@
-"""Trees at nodes: their codes, sizes and counts, against the oracle's nested tuples."""
+"""Tests of rooted trees: codes, sizes and counts, against the nested tuples of the oracle."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ from treegram.structure.trees import Phi, read_tree, tree_features
 from treegram.structure.visits import visit
 from zoo import COLLECTIONS, Collection
 
-# Codes are stored in fitted kernels, and must mean the same for whoever loads one: these must never change.
+# Codes are stored in fitted kernels and must mean the same wherever these are loaded: they must never change.
 LABEL_HASHES = {
     0: 0xEF1056F41B5A6E6A,
     -7: 0x0C385681BCAE4187,
@@ -49,7 +49,7 @@ FORK = Graphs.from_edges([[(0, 1), (1, 2), (1, 3)]], labels=[["C", "N", "C", "O"
 
 
 def spelled(graphs, phi, *, missing_labels="degree", use_edge_labels=False):
-    """Every tree of phi in words, in the order of its columns."""
+    """Return the name of every tree of phi, in the order of its columns."""
     return [
         read_tree(graphs, seen, missing_labels=missing_labels, use_edge_labels=use_edge_labels) for seen in phi.seen
     ]
@@ -77,7 +77,7 @@ def test_tree_codes_never_change():
     assert EDGE_LABELED_CODES.items() <= codes_by_name(FORK, 2, use_edge_labels=True).items()
 
 
-def test_labels_of_different_kind_or_nesting_have_different_hashes():
+def test_labels_of_different_type_or_nesting_have_different_hashes():
     labels = [
         0,
         "0",
@@ -117,7 +117,7 @@ def test_codes_are_equal_in_a_process_with_another_hash_seed():
 
 
 def test_codes_do_not_depend_on_the_rest_of_the_collection():
-    """Label codes and node numbers differ between a graph alone and among others; tree codes do not."""
+    """Label codes and node numbers differ between a single graph and a collection; tree codes do not."""
     collection = COLLECTIONS["edge_labels"]
     together = codes_by_name(collection.pack(), 3)
     for g in range(len(collection)):
@@ -165,24 +165,24 @@ NAMED = [name for name in COLLECTIONS if name not in ("integer_labels", "tuple_l
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
 @pytest.mark.parametrize("depth", [0, 1, 2, 4])
 @pytest.mark.parametrize("name", NAMED)
-def test_counts_equal_the_oracle(name, depth, counting):
+def test_counts_match_the_oracle(name, depth, counting):
     assert_counts(COLLECTIONS[name], depth, counting=counting)
 
 
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
 @pytest.mark.parametrize("name", ["edge_labels", "directed_edge_labels"])
-def test_counts_with_edge_labels_equal_the_oracle(name, counting):
+def test_counts_with_edge_labels_match_the_oracle(name, counting):
     assert_counts(COLLECTIONS[name], 2, counting=counting, use_edge_labels=True)
 
 
-def test_counts_of_one_label_for_all_equal_the_oracle():
+def test_counts_with_a_constant_label_match_the_oracle():
     assert_counts(COLLECTIONS["bare"], 3, missing_labels="constant")
 
 
 @settings(max_examples=60, deadline=None)
 @given(collections(dimension=0), st.integers(0, 4), st.sampled_from(naive.COUNTINGS))
-def test_counts_equal_the_oracle_on_any_collection(collection, depth, counting):
-    if collection.labels is not None:  # names without commas, so that a tree can be read without doubt
+def test_counts_match_the_oracle_on_any_collection(collection, depth, counting):
+    if collection.labels is not None:  # names without commas, so that a tree can be parsed unambiguously
         known = {value: f"L{i}" for i, value in enumerate(dict.fromkeys(v for g in collection.labels for v in g))}
         collection = type(collection)(
             collection.edges,
@@ -206,7 +206,7 @@ def test_visits_of_a_smaller_depth_are_part_of_those_of_a_larger_one():
 
 @pytest.mark.parametrize("nodes_per_task", [1, 7, 10**6])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_the_size_and_number_of_tasks_change_no_bit(monkeypatch, nodes_per_task, n_jobs):
+def test_size_and_number_of_tasks_change_no_bit(monkeypatch, nodes_per_task, n_jobs):
     graphs = COLLECTIONS["edge_labels"].pack()
     expected = tree_features(graphs, 3)
     monkeypatch.setattr(trees, "NODES_PER_TASK", nodes_per_task)
@@ -216,8 +216,8 @@ def test_the_size_and_number_of_tasks_change_no_bit(monkeypatch, nodes_per_task,
     np.testing.assert_array_equal(phi.counts.toarray(), expected.counts.toarray())
 
 
-def test_many_trees_at_one_graph_make_the_tables_grow():
-    """A graph with far more trees than there is room for at first."""
+def test_tables_grow_for_many_trees_in_one_graph():
+    """A graph with far more trees than initially allocated."""
     rng = np.random.default_rng(0)
     edges = [(i, i + 1) for i in range(59)] + rng.integers(60, size=(40, 2)).tolist()
     graphs = Graphs.from_edges([edges, [(0, 1)]], labels=[rng.integers(4, size=60).tolist(), [0, 1]])
@@ -229,8 +229,8 @@ def test_many_trees_at_one_graph_make_the_tables_grow():
     assert phi.counts.sum() == expected
 
 
-def test_nodes_with_the_same_trees_are_kept_apart():
-    """On a long cycle all nodes have all trees in common: records differ by their node alone."""
+def test_nodes_with_the_same_trees_have_separate_records():
+    """On a long cycle all nodes share all trees: records differ only in their node."""
     short, long = (Graphs.from_edges([[(i, (i + 1) % n) for i in range(n)]], labels=[["C"] * n]) for n in (12, 700))
     small, large = tree_features(short, 4), tree_features(long, 4)
     np.testing.assert_array_equal(large.codes, small.codes)
@@ -247,14 +247,14 @@ def _around(graphs, v):
 
 
 def layers(width, n_layers, *, directed):
-    """Layers of ``width`` nodes, each joined to all nodes of the next layer."""
+    """Return layers of ``width`` nodes, each joined to all nodes of the next layer."""
     edges = [
         (width * i + a, width * (i + 1) + b) for i in range(n_layers - 1) for a in range(width) for b in range(width)
     ]
     return Graphs.from_edges([edges], labels=[[0] * (width * n_layers)], directed=directed)
 
 
-def test_the_sizes_of_the_trees_of_a_star():
+def test_sizes_of_the_trees_of_a_star():
     star = Graphs.from_edges([[(0, i) for i in range(1, 8)]], labels=[["C"] + ["O"] * 7])
     phi = tree_features(star, 1)
     assert dict(zip(spelled(star, phi), phi.sizes, strict=True)) == {"C": 1, "O": 1, "O(C)": 2, "C(O,O,O,O,O,O,O)": 8}
@@ -264,7 +264,7 @@ def test_sizes_grow_exponentially_and_stay_exact():
     phi = tree_features(layers(6, 9, directed=True), 8)
     assert phi.sizes.max() == sum(6**j for j in range(9))
     phi = tree_features(layers(6, 9, directed=False), 8)
-    # Seen from one node of the first layer, the others of that layer hang below the second.
+    # Seen from one node of the first layer, its other nodes are below the second.
     assert phi.sizes.max() == sum(6**j for j in range(9)) + 6 * 5
 
 
@@ -275,7 +275,7 @@ def test_complete_bipartite_graphs_have_shallow_trees():
     assert phi.sizes.max() == 1 + n + n * (n - 1)
 
 
-def test_a_star_of_stars_has_exact_sizes():
+def test_star_of_stars_has_exact_sizes():
     arms = 9
     edges = [(0, i) for i in range(1, arms + 1)] + [
         (i, arms + 1 + (i - 1) * arms + j) for i in range(1, arms + 1) for j in range(arms)
@@ -291,7 +291,7 @@ def test_sizes_beyond_2_to_the_53_stay_finite():
 
 
 def test_sizes_beyond_the_largest_double_stay_finite():
-    """3^650 is more than a double holds: a size must then be capped, or weights become inf - inf."""
+    """3^650 exceeds the largest double: a size must then be capped, or weights become inf - inf."""
     graphs, depth = layers(3, 656, directed=True), 655
     n = graphs.n_nodes
     seen, arcs = trees.new_visit(n, depth), (graphs.indptr, graphs.indices)
@@ -335,7 +335,7 @@ def test_aligned_without_trees_has_empty_columns():
     ).aligned(np.array([7, 8], np.uint64)).toarray().any()  # fmt: skip
 
 
-def test_each_tree_is_where_phi_says_it_was_seen():
+def test_each_tree_is_at_the_node_recorded_in_phi():
     graphs = COLLECTIONS["edge_labels"].pack()
     phi = tree_features(graphs, 3)
     for t, (root, node, j) in enumerate(phi.seen):
@@ -344,27 +344,27 @@ def test_each_tree_is_where_phi_says_it_was_seen():
         assert 0 <= j <= 3
 
 
-# -------------------------------------------------------------------- reading a tree
+# -------------------------------------------------------------------- names of trees
 
 
-def test_reading_a_tree_sorts_the_children():
+def test_tree_name_sorts_the_children():
     graphs = Graphs.from_edges([[(0, 1), (0, 2), (2, 3)]], labels=[["C", "O", "N", "C"]])
     assert "C(N(C),O)" in codes_by_name(graphs, 2)
 
 
-def test_reading_trees_without_labels_shows_degrees_or_zeros():
+def test_tree_names_without_labels_show_degrees_or_zeros():
     path = Graphs.from_edges([[(0, 1), (1, 2)]])
     assert set(codes_by_name(path, 1)) == {"1", "2", "1(2)", "2(1,1)"}
     assert set(codes_by_name(path, 1, missing_labels="constant")) == {"0", "0(0)", "0(0,0)"}
 
 
-def test_edge_labels_that_are_wanted_but_missing_are_an_error():
+def test_missing_edge_labels_raise():
     with pytest.raises(InvalidGraphError, match="use_edge_labels=True, but the graphs have no edge labels"):
         tree_features(Graphs.from_edges([[(0, 1)]]), 1, use_edge_labels=True)
 
 
-def test_a_slice_hashes_its_own_labels_alone(monkeypatch):
-    """A collection keeps the values of all labels; a slice of it has few of them, and those of the others cost nothing."""
+def test_slice_hashes_only_its_own_labels(monkeypatch):
+    """A collection keeps the values of all labels; a slice uses few of them, and does not hash the rest."""
     graphs = Graphs.from_edges([[(0, 1)]] * 50, labels=[[f"a{i}", f"b{i}"] for i in range(50)])
     hashed = []
 

@@ -1,4 +1,4 @@
-"""Work on one large graph is split into calls, and shows its progress between them."""
+"""Work on one large graph is split into calls, and shows progress between them."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ PATH = [(i, i + 1) for i in range(N - 1)]
 
 @pytest.fixture
 def shown(monkeypatch):
-    """Give the labels of all work that was shown, with the number of items out of the total."""
+    """Return the labels of all progress displays, with the number of items out of the total."""
     counts = {}
 
     def track(items, total, label):
@@ -46,7 +46,7 @@ def shown(monkeypatch):
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str | list) else None,
 )
-def test_one_large_graph_shows_its_progress(shown, kernel, edges, label):
+def test_one_large_graph_shows_progress(shown, kernel, edges, label):
     graphs = Graphs.from_edges([edges], attributes=[np.arange(float(N))[:, None]])
     K = kernel.fit_transform(graphs)
     assert K[0, 0] == pytest.approx(1.0)
@@ -56,7 +56,7 @@ def test_one_large_graph_shows_its_progress(shown, kernel, edges, label):
 
 
 def test_hops_in_a_dense_ball_stop_when_all_nodes_are_reached():
-    """Node by node and arc by arc, the complete graph would take N^4 steps; distances are as before."""
+    """Node by node and arc by arc, the complete graph would take N^4 steps; distances are unchanged."""
     directed = Graphs.from_edges([[*COMPLETE, *((j, i) for i, j in COMPLETE)]], directed=True)
     undirected = Graphs.from_edges([COMPLETE])
     for graphs in (undirected, directed):

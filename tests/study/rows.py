@@ -1,4 +1,4 @@
-"""Rows as tests want them: with a given accuracy."""
+"""Result rows with a given accuracy, for tests."""
 
 from treegram.study.store import Row
 
@@ -6,7 +6,7 @@ N_GRAPHS = 1000
 
 
 def classes(accuracy):
-    """Actual and predicted classes of 1,000 graphs, of which this share is predicted right."""
+    """Return actual and predicted classes of 1,000 graphs with this accuracy."""
     n_right = round(N_GRAPHS * accuracy)
     return (0,) * N_GRAPHS, (0,) * n_right + (1,) * (N_GRAPHS - n_right)
 

@@ -1,4 +1,4 @@
-"""Entries that are no kernels: what they see, that they learn, that chance is theirs alone."""
+"""Tests of baselines without kernels: inputs, learning, reproducibility and no leakage."""
 
 import re
 import warnings
@@ -36,7 +36,7 @@ NAMES = [pytest.param(name, marks=without_torch) if name == "gin" else name for 
 
 @pytest.fixture(scope="module")
 def data():
-    """Three classes that labels tell apart, more or less; edges carry a number, and every fourth graph has no edge."""
+    """Return graphs of three classes that labels roughly separate; edges have a number, and every fourth graph has no edge."""
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     edges = [[(0, 1), (1, 2), (2, 3), (3, 0)][: 4 * (i % 4 > 0)] for i in range(90)]
@@ -51,12 +51,12 @@ def split(data):
     return folds(data[1], 3, 0)[0]
 
 
-def test_every_baseline_of_the_study_files_is_there():
+def test_every_declared_baseline_is_implemented():
     assert list(SELECTIONS) == list(BASELINES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_baseline_learns_and_repeats_with_its_seed(monkeypatch, data, split, name):
+def test_baseline_learns_and_is_reproducible(monkeypatch, data, split, name):
     monkeypatch.setattr(_gin, "_MAX_EPOCHS", 15)
     graphs, y = data
     train, test = split
@@ -68,7 +68,7 @@ def test_a_baseline_learns_and_repeats_with_its_seed(monkeypatch, data, split, n
 
 
 @pytest.mark.parametrize("name", [*NAMES, "auto"])
-def test_balanced_classes_find_more_graphs_of_a_rare_class(monkeypatch, name):
+def test_balanced_class_weights_predict_a_rare_class_more_often(monkeypatch, name):
     monkeypatch.setattr(_gin, "_MAX_EPOCHS", 40)
     rng = np.random.default_rng(0)
     y = (np.arange(200) % 10 == 0).astype(np.int64)
@@ -82,7 +82,7 @@ def test_balanced_classes_find_more_graphs_of_a_rare_class(monkeypatch, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_classes_of_test_graphs_play_no_part(monkeypatch, data, split, name):
+def test_test_targets_do_not_affect_predictions(monkeypatch, data, split, name):
     monkeypatch.setattr(_gin, "_MAX_EPOCHS", 2)
     graphs, y = data
     train, test = split
@@ -94,8 +94,8 @@ def test_classes_of_test_graphs_play_no_part(monkeypatch, data, split, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_one_test_graph_is_does_not_change_the_others(monkeypatch, data, split, name):
-    """Bins, scales and weights come from training graphs: another test graph leaves all other predictions as they are."""
+def test_one_test_graph_does_not_affect_other_predictions(monkeypatch, data, split, name):
+    """Bins, scales and weights come from training graphs: changing one test graph keeps all other predictions."""
     monkeypatch.setattr(_gin, "_MAX_EPOCHS", 2)
     graphs, y = data
     train, test = split
@@ -107,7 +107,7 @@ def test_what_one_test_graph_is_does_not_change_the_others(monkeypatch, data, sp
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_of_two_classes_the_predicted_one_has_the_higher_decision(monkeypatch, data, split, name):
+def test_predicted_class_has_the_higher_decision_value(monkeypatch, data, split, name):
     monkeypatch.setattr(_gin, "_MAX_EPOCHS", 3)
     graphs, y = data
     train, test = split
@@ -123,7 +123,7 @@ def test_of_two_classes_the_predicted_one_has_the_higher_decision(monkeypatch, d
 
 
 @pytest.mark.parametrize("name", [name for name in BASELINES if name != "gin"])
-def test_a_baseline_predicts_numbers(data, split, name):
+def test_baselines_do_regression(data, split, name):
     graphs, y = data
     train, test = split
     numbers = y + 0.5 * graphs.sizes
@@ -136,7 +136,7 @@ def test_a_baseline_predicts_numbers(data, split, name):
 
 
 @pytest.mark.parametrize("protocol", [PROTOCOL, REGRESSION], ids=["classes", "numbers"])
-def test_the_automatic_model_learns_from_training_graphs_alone(data, split, protocol):
+def test_auto_learns_only_from_training_graphs(data, split, protocol):
     graphs, y = data
     train, test = split
     targets = y.astype(np.float64) if protocol is REGRESSION else y
@@ -151,10 +151,10 @@ def test_the_automatic_model_learns_from_training_graphs_alone(data, split, prot
     assert np.mean(np.round(predicted) == y[test]) > 0.6
 
 
-# -------------------------------------------------------------------- numbers of graphs
+# -------------------------------------------------------------------- inputs of the network
 
 
-def test_a_network_sees_scaled_numbers_and_a_column_for_each_label(data):
+def test_network_inputs_are_scaled_and_one_hot_encoded(data):
     graphs, _ = data
     train = np.arange(60)
     inputs = _inputs(graphs, train)
@@ -165,13 +165,13 @@ def test_a_network_sees_scaled_numbers_and_a_column_for_each_label(data):
     np.testing.assert_array_equal(nodes[:, 3:].sum(axis=1), 1)
 
 
-def test_graphs_without_anything_have_degrees():
+def test_graphs_without_labels_and_attributes_use_degrees():
     inputs = _inputs(Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)], []], n_nodes=[2, 3, 0]), np.arange(2))
     assert (inputs.n_attributes, inputs.n_edge_attributes) == (1, 0)
     assert np.isfinite(inputs.attributes).all()
 
 
-def test_a_constant_column_becomes_zero():
+def test_constant_column_becomes_zero():
     numbers = np.array([[1e9, 1.0], [1e9, 2.0], [5.0, 3.0]])
     assert _standardize(numbers, np.array([True, True, False])).tolist() == [[0, -1], [0, 1], [0, 3]]
 
@@ -196,7 +196,7 @@ repeats = 1
 
 
 @pytest.mark.slow
-def test_baselines_are_entries_like_any_other(tmp_path):
+def test_baselines_run_like_kernels_in_a_study(tmp_path):
     study = parse_study("s", STUDY.encode(), "s.toml")
     loaded = {name: make_synthetic(24, n_nodes=12, n_edges=18, random_state=i) for i, name in enumerate("AB")}
     with Store.open(tmp_path / "s.sqlite") as store:
@@ -217,7 +217,7 @@ def test_baselines_are_entries_like_any_other(tmp_path):
     assert [cell.text for cell in rows["forest"]] == [BASELINES["summary-forest"], "training graphs"]
 
 
-def test_without_torch_a_network_says_what_to_install_before_anything_runs(monkeypatch):
+def test_missing_torch_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(ImportError, match=r"Graph neural networks need torch: pip install torch"):
         baseline_versions([StudyEntry("net", (), baseline="gin")])
@@ -225,7 +225,7 @@ def test_without_torch_a_network_says_what_to_install_before_anything_runs(monke
 
 
 @without_torch
-def test_threads_of_torch_are_as_before(monkeypatch, data, split):
+def test_number_of_torch_threads_is_restored(monkeypatch, data, split):
     torch = _gin._torch_module()
     monkeypatch.setattr(_gin, "_MAX_EPOCHS", 1)
     before = torch.get_num_threads()
@@ -237,7 +237,7 @@ def test_threads_of_torch_are_as_before(monkeypatch, data, split):
 
 
 @without_torch
-def test_other_threads_change_no_network(monkeypatch, data, split):
+def test_concurrent_training_does_not_change_networks(monkeypatch, data, split):
     monkeypatch.setattr(_gin, "_MAX_EPOCHS", 3)
     alone = [_gin._gin(Fold(PROTOCOL, *data, *split, seed)) for seed in (1, 2)]
     with ThreadPoolExecutor(2) as pool:
@@ -247,8 +247,8 @@ def test_other_threads_change_no_network(monkeypatch, data, split):
 
 
 @without_torch
-def test_a_network_stops_early_and_keeps_its_best(monkeypatch, data, split):
-    """With a patience of one epoch it ends long before the last one, and the kept network has the lowest loss seen."""
+def test_network_stops_early_and_keeps_the_best_weights(monkeypatch, data, split):
+    """With little patience it stops long before the last epoch, and the kept network has the lowest loss."""
     torch = _gin._torch_module()
     graphs, y = data
     kept, held_out = split
@@ -256,14 +256,14 @@ def test_a_network_stops_early_and_keeps_its_best(monkeypatch, data, split):
     losses = []
     loss_of = torch.nn.functional.cross_entropy
 
-    def noted(scores, wanted):
+    def recording_cross_entropy(scores, wanted):
         loss = loss_of(scores, wanted)
         if not loss.requires_grad:
             losses.append(float(loss))
         return loss
 
     monkeypatch.setattr(_gin, "_PATIENCE", 2)
-    monkeypatch.setattr(torch.nn.functional, "cross_entropy", noted)
+    monkeypatch.setattr(torch.nn.functional, "cross_entropy", recording_cross_entropy)
     run = _gin._train(torch, inputs, classes, {"layers": 2, "width": 8}, kept, held_out, 0)
     assert 2 < len(losses) < 200
     assert run.loss == min(losses) == losses[-3]

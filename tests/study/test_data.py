@@ -1,4 +1,4 @@
-"""Data sets of studies: folds keep groups together, and groups that cannot be used are refused."""
+"""Tests of data sets of studies: folds keep groups together, and invalid groups raise."""
 
 from dataclasses import replace
 
@@ -51,7 +51,7 @@ def test_folds_keep_groups_together(seed, task):
     )
 
 
-def test_groups_follow_graphs_that_are_left_out(data):
+def test_groups_of_excluded_graphs_are_dropped(data):
     graphs, y = data
     y = y.copy()
     y[4] = 7
@@ -60,7 +60,7 @@ def test_groups_follow_graphs_that_are_left_out(data):
     np.testing.assert_array_equal(found.groups, np.delete(np.arange(20), 4))
 
 
-def test_groups_are_part_of_what_a_data_set_is(data):
+def test_groups_and_split_change_digests_and_keys(data):
     digests = {
         checked(*data, groups, split="groups" if groups is not None else "").facts.digest
         for groups in (None, np.arange(20), np.arange(20) // 2)
@@ -83,6 +83,6 @@ def test_groups_are_part_of_what_a_data_set_is(data):
         ([0] * 20, "scaffold", "The graphs have 1 group, fewer than the 2 outer folds"),
     ],
 )
-def test_groups_that_cannot_be_used_are_refused(data, groups, split, problem):
+def test_invalid_groups_raise(data, groups, split, problem):
     with pytest.raises(StudyError, match=f"^A: {problem}"):
         checked(*data, groups, split=split)

@@ -1,4 +1,4 @@
-"""Scores of folds: each equal to scikit-learn's."""
+"""Tests of fold scores against scikit-learn."""
 
 import warnings
 from dataclasses import replace
@@ -30,10 +30,10 @@ def fold(pairs):
 
 @given(codes)
 @settings(deadline=None)
-def test_scores_of_predicted_classes_are_scikit_learns(pairs):
+def test_classification_scores_match_scikit_learn(pairs):
     row = fold(pairs)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of predicted classes that the fold has no graph of
+        warnings.simplefilter("ignore")  # about predicted classes without a graph in the fold
         assert row.score == pytest.approx(metrics.accuracy_score(row.actual, row.predicted))
         balanced = metrics.balanced_accuracy_score(row.actual, row.predicted)
         assert MEASURES["balanced accuracy"](row) == pytest.approx(balanced)
@@ -42,7 +42,7 @@ def test_scores_of_predicted_classes_are_scikit_learns(pairs):
 
 @given(codes, st.data())
 @settings(deadline=None)
-def test_the_area_is_scikit_learns_over_the_classes_that_a_fold_tests(pairs, data):
+def test_roc_auc_matches_scikit_learn_for_the_classes_in_a_fold(pairs, data):
     n, steps = len(pairs), st.integers(-3, 3).map(float)  # so that there are ties
     decisions = np.array(data.draw(st.lists(steps, min_size=4 * n, max_size=4 * n))).reshape(n, 4)
     actual = np.array([one for one, _ in pairs])
@@ -55,7 +55,7 @@ def test_the_area_is_scikit_learns_over_the_classes_that_a_fold_tests(pairs, dat
     assert roc_auc(two, decisions[:, 0]) == pytest.approx(expected)
 
 
-def test_the_mean_of_areas_is_scikit_learns_one_against_rest():
+def test_multiclass_roc_auc_matches_scikit_learn_one_vs_rest():
     rng = np.random.default_rng(0)
     actual, chances = np.arange(30) % 3, rng.dirichlet([1, 1, 1], 30)
     assert roc_auc(actual, chances) == pytest.approx(metrics.roc_auc_score(actual, chances, multi_class="ovr"))
@@ -63,7 +63,7 @@ def test_the_mean_of_areas_is_scikit_learns_one_against_rest():
 
 @given(numbers)
 @settings(deadline=None)
-def test_scores_of_numbers_are_scikit_learns(pairs):
+def test_regression_scores_match_scikit_learn(pairs):
     row = fold(pairs)
     assert row.score == pytest.approx(metrics.mean_absolute_error(row.actual, row.predicted))
     assert MEASURES["RMSE"](row) == pytest.approx(
@@ -73,16 +73,16 @@ def test_scores_of_numbers_are_scikit_learns(pairs):
         assert MEASURES["R²"](row) == pytest.approx(metrics.r2_score(row.actual, row.predicted), rel=1e-9, abs=1e-9)
 
 
-def test_what_a_fold_does_not_define_is_none():
-    assert MEASURES["ROC AUC"](fold([(0, 0), (1, 1)])) is None  # was not measured
+def test_undefined_scores_are_none():
+    assert MEASURES["ROC AUC"](fold([(0, 0), (1, 1)])) is None  # not measured
     assert MEASURES["ROC AUC"](replace(ROW, roc_auc=0.25)) == 0.25
-    assert roc_auc(np.array([0, 0]), np.array([1.0, 2.0])) is None  # one class alone
+    assert roc_auc(np.array([0, 0]), np.array([1.0, 2.0])) is None  # a single class
     assert MEASURES["R²"](fold([(1.0, 2.0)])) is None
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(1234.56, "1235"), (12.3456, "12.35"), (0.0123456, "0.01235"), (0.0, "0.00")]
 )
-def test_errors_have_four_digits(value, text):
+def test_regression_errors_have_four_significant_digits(value, text):
     assert f"{value:.{main_metric(Protocol(task='regression')).decimals_of(value)}f}" == text
     assert main_metric(Protocol(task="classification")).decimals_of(value, 1) == 1

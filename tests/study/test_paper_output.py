@@ -1,4 +1,4 @@
-"""What goes into a paper: LaTeX that compiles, references of everything used, and every fold as CSV."""
+"""Tests of output for papers: LaTeX that compiles, references of everything used, and folds as CSV."""
 
 import csv
 import re
@@ -30,7 +30,7 @@ def study():
 
 @pytest.fixture
 def store(study, tmp_path):
-    """Rows of all cells, of which the first kernel's are much the best."""
+    """Return a store with rows for all cells; the first kernel is by far the best."""
     rng = np.random.default_rng(0)
     with Store.open(tmp_path / "paper.sqlite") as store:
         store.put_study(study.name, study.text)
@@ -56,7 +56,7 @@ def parse(text):
     return rows
 
 
-def test_tables_have_the_numbers_of_the_summary(store):
+def test_tables_match_the_summary(store):
     summary = summarize(store)
     scores = parse(summary.to_latex())
     assert scores[0] == ["kernel", "ENZYMES", "BZR"]
@@ -83,7 +83,7 @@ def test_tables_without_numbers_are_empty(study, tmp_path):
     assert [bool(summary.to_latex(name)) for name in LATEX_TABLES] == [True, False, False, False]
 
 
-def test_a_long_table_can_break(store):
+def test_long_table_uses_longtable(store):
     summary = summarize(store)
     kernels = tuple(replace(summary.study.kernels[0], name=f"K{i}") for i in range(11))
     cells = tuple(replace(cell, kernel=one.name) for one in kernels for cell in summary.row("WL"))
@@ -117,14 +117,14 @@ def test_tables_figures_and_references_compile(store, tmp_path):
         assert "Warning--" not in done.stdout.replace("Warning--empty year in treegram", "")
 
 
-def test_any_text_becomes_plain_latex():
+def test_any_text_is_escaped_in_latex():
     text = latex_text(HOSTILE)
     assert r"a\_b \& 50 \% \textbackslash{}input\{x\} \$y\$ \#1" in text
     assert "漢" not in text
     assert text.isprintable()
 
 
-def test_every_fold_is_a_line(store, tmp_path):
+def test_csv_has_one_line_per_fold(store, tmp_path):
     write_folds(store, tmp_path / "folds.csv")
     with (tmp_path / "folds.csv").open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
@@ -160,7 +160,7 @@ def test_references_are_well_formed_and_complete():
     assert (kernels | datasets | set(BASELINES)) - {AUTO} <= named
 
 
-def test_what_has_no_reference_is_listed(store):
+def test_kernels_without_a_reference_are_listed(store):
     summary = summarize(store)
     own = replace(summary.study.kernels[0], choices=(KernelSpec("mine"), KernelSpec("wl")))
     assert bibliography(replace(summary, study=replace(summary.study, kernels=(own,)))).startswith(
@@ -169,7 +169,7 @@ def test_what_has_no_reference_is_listed(store):
     assert "known" not in bibliography(summary)
 
 
-def test_the_references_of_a_study_are_those_of_what_it_uses(store):
+def test_bibliography_has_only_what_the_study_uses(store):
     summary = summarize(store)
     keys = re.findall(r"^@\w+\{(\w+),", bibliography(summary), re.MULTILINE)
     assert {
@@ -184,6 +184,6 @@ def test_the_references_of_a_study_are_those_of_what_it_uses(store):
     assert "treegram =" not in bibliography(summary)
 
 
-def test_the_figure_of_ranks_is_that_of_the_first_comparison(store):
+def test_plot_ranks_of_a_summary_shows_the_first_comparison(store):
     summary = summarize(store)
     assert plot_ranks(summary).texts[0].get_text() == plot_ranks(summary.comparisons[0].ours).texts[0].get_text()

@@ -1,4 +1,4 @@
-"""Pictures of results: what is drawn where, and that no text lies on another; how it looks is for eyes."""
+"""Tests of plots of results: what is drawn where, and no overlapping text; the look is checked by eye."""
 
 import sys
 from dataclasses import replace
@@ -19,14 +19,14 @@ KERNELS = ["ODDCL", "WL", "GraphHopper"]
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory):
-    """The summary of a study of three kernels without results."""
+    """Return the summary of a study of three kernels without results."""
     entries = tuple(StudyEntry(name, (KernelSpec("wl"),)) for name in KERNELS)
     with Store.open(tmp_path_factory.mktemp("store") / "s.sqlite") as store:
         return summarize(store, Study("s", ("ENZYMES",), entries, Protocol()))
 
 
 def filled(summary, baseline=None, **columns):
-    """The summary with these numbers, a list for each field of its cells."""
+    """Return the summary with these values; each column is a list with one value per cell."""
     cells = tuple(
         replace(cell, **{name: values[i] for name, values in columns.items()}) for i, cell in enumerate(summary.cells)
     )
@@ -41,7 +41,7 @@ def ranking_of(n_kernels, n_datasets=20, spread=3.0):
 
 
 def texts(ax):
-    """All text that is seen, after the layout."""
+    """Return all visible text after the layout."""
     ax.figure.draw_without_rendering()
     low, high = ax.get_xlim()
     x_ticks = [tick for tick in ax.get_xticklabels() if low <= tick.get_position()[0] <= high]
@@ -81,7 +81,7 @@ def test_diagrams_of_any_size_are_readable(n_kernels, n_datasets):
     assert_readable(plot_ranks(ranking_of(n_kernels, n_datasets)))
 
 
-def test_every_kernel_is_named_with_its_rank_best_first():
+def test_kernels_are_labeled_with_their_ranks_best_first():
     ranking = ranking_of(5)
     ax = plot_ranks(ranking)
     named = sorted(zip(ranking.mean_ranks, ranking.names, strict=True))
@@ -92,7 +92,7 @@ def test_every_kernel_is_named_with_its_rank_best_first():
     assert sorted(hook[0] for hook in hooks) == sorted(ranking.mean_ranks)
 
 
-def test_bars_join_the_groups_and_show_the_critical_difference():
+def test_bars_connect_groups_and_show_the_critical_difference():
     ranking = ranking_of(8)
     assert len(ranking.groups) > 1
     ax = plot_ranks(ranking)
@@ -108,14 +108,14 @@ def test_bars_join_the_groups_and_show_the_critical_difference():
         assert is_beside or one.get_ydata()[0] != other.get_ydata()[0]
 
 
-def test_bars_of_distant_groups_share_a_level():
+def test_bars_of_separate_groups_share_a_level():
     scores = np.tile([0.1, 0.12, 0.5, 0.9, 0.92], (30, 1))
     scores[::2, [0, 1, 3, 4]] = scores[::2, [1, 0, 4, 3]]
     ax = plot_ranks(friedman_nemenyi(scores, list("ABCDE")))
     assert len({bar.get_ydata()[0] for bar in lines(ax, "_group")}) == 1
 
 
-def test_a_diagram_without_groups_can_be_drawn():
+def test_diagram_without_groups_can_be_drawn():
     ax = plot_ranks(friedman_nemenyi(np.tile([0.1, 0.5, 0.9], (30, 1)), list("ABC")))
     assert not lines(ax, "_group")
     assert_readable(ax)
@@ -148,7 +148,7 @@ def test_accuracies_are_in_the_rows_of_their_kernels(empty):
 
 
 @pytest.mark.parametrize(("majority", "is_seen"), [(78.8, True), (16.7, False)])
-def test_the_largest_class_is_a_line_where_it_leaves_room_for_the_dots(empty, majority, is_seen):
+def test_largest_class_is_a_line_if_it_is_near_the_results(empty, majority, is_seen):
     ax = plot_scores(filled(empty, majority, mean=[88.0, 87.0, 79.5]), "ENZYMES")
     low, high = ax.get_xlim()
     assert (low < majority < high) == is_seen
@@ -157,7 +157,7 @@ def test_the_largest_class_is_a_line_where_it_leaves_room_for_the_dots(empty, ma
     assert low < 79.5 < 88.0 < high
 
 
-def test_without_published_numbers_dots_are_on_the_lines(empty):
+def test_without_published_numbers_markers_are_centered_in_their_rows(empty):
     numbers = [1.0, 2.0, 3.0]
     ax = plot_scores(filled(empty, mean=numbers), "ENZYMES")
     np.testing.assert_array_equal(markers(ax, "treegram"), [[1, 0], [2, 1], [3, 2]])
@@ -165,7 +165,7 @@ def test_without_published_numbers_dots_are_on_the_lines(empty):
     assert_readable(ax)
 
 
-def test_times_are_joined_with_published_ones_on_a_logarithmic_axis(empty):
+def test_times_are_connected_to_published_ones_on_a_logarithmic_axis(empty):
     ax = plot_times(filled(empty, gram_seconds=[0.2, 3.0, None], published_seconds=[2100.0, None, 7.0]), "ENZYMES")
     assert_readable(ax)
     np.testing.assert_array_equal(markers(ax, "treegram")[:, 0], [0.2, 3.0, np.nan])
@@ -177,7 +177,7 @@ def test_times_are_joined_with_published_ones_on_a_logarithmic_axis(empty):
     assert 0 < low < 0.2 < 2100.0 < high
 
 
-def test_given_axes_are_used_and_pyplot_stays_out_of_it(empty):
+def test_given_axes_are_used(empty):
     from matplotlib.figure import Figure
 
     axes = Figure(figsize=(7, 9), layout="constrained").subplots(3)
@@ -188,14 +188,14 @@ def test_given_axes_are_used_and_pyplot_stays_out_of_it(empty):
     axes[0].figure.draw_without_rendering()
 
 
-def test_what_cannot_be_plotted_is_named(empty):
+def test_invalid_input_raises(empty):
     with pytest.raises(ValueError, match="no data set 'ENZYME'; it has ENZYMES"):
         plot_scores(empty, "ENZYME")
     with pytest.raises(ValueError, match="no ranks: they need three kernels and two data sets"):
         plot_ranks(empty)
 
 
-def test_missing_matplotlib_gives_the_install_line(empty, monkeypatch):
+def test_missing_matplotlib_error_says_what_to_install(empty, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install matplotlib"):
         plot_scores(empty, "ENZYMES")

@@ -1,4 +1,4 @@
-"""Reports: what they say, that they say it safely, and that they cope with any part of a study."""
+"""Tests of reports: content, escaping, and partial studies."""
 
 import re
 import sys
@@ -59,7 +59,7 @@ def make_study(n_kernels=3, datasets=("D1", "D2"), published=True, **options):
 
 
 def fill(store, study, repeats=3, skip=()):
-    """Rows for all cells; their accuracies rise with the kernel's number."""
+    """Add rows for all cells; accuracies increase with the number of the kernel."""
     rng = np.random.default_rng(0)
     run = store.begin_run("treegram reproduce example").id
     for dataset in study.datasets:
@@ -88,7 +88,7 @@ def summary_of(tmp_path):
 
 
 class Page(HTMLParser):
-    """A page taken apart; complains of what is not closed."""
+    """Parse a page into elements and text; fail if an element is not closed."""
 
     def __init__(self, text):
         super().__init__()
@@ -119,7 +119,7 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.texts).replace("\N{NO-BREAK SPACE}", " ").split())
 
 
-# -------------------------------------------------------------------- numbers and sentences
+# -------------------------------------------------------------------- numbers and verdicts
 
 
 @pytest.mark.parametrize(
@@ -148,11 +148,11 @@ class Page(HTMLParser):
         (listed(["A"]), "A"),
     ],
 )
-def test_numbers_are_written_as_people_do(written, expected):
+def test_numbers_are_formatted(written, expected):
     assert written == expected
 
 
-def test_a_ranking_says_who_beats_whom_and_no_more():
+def test_ranking_verdict_names_significant_differences_only():
     scores = np.tile([3.0, 2.0, 1.0], (12, 1))
     said = report.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
     assert said == (
@@ -167,7 +167,7 @@ def test_a_ranking_says_who_beats_whom_and_no_more():
     )
 
 
-def test_the_papers_claims_are_held_against_its_numbers(summary_of):
+def test_report_checks_the_claims_of_the_paper(summary_of):
     summary = summary_of(read_study("paper"), filled=False)
     markdown = write_markdown(summary)
     assert "χ² = 22.25, p = 0.008" in markdown
@@ -180,7 +180,7 @@ def test_the_papers_claims_are_held_against_its_numbers(summary_of):
     )
 
 
-def test_the_headline_counts(summary_of):
+def test_headline_counts_runs_and_agreements(summary_of):
     summary = summary_of(make_study(4))
     counts, agreement = report._lines("lead.txt", summary)
     assert counts.endswith("all 24 runs done.")
@@ -190,26 +190,26 @@ def test_the_headline_counts(summary_of):
     )
 
 
-def test_kernels_that_share_the_highest_number_are_all_bold(summary_of):
+def test_all_tied_best_kernels_are_bold(summary_of):
     summary = summary_of(make_study(3))
     shared = [
         replace(cell, mean=90.0 + 1e-9 * i if i else 80.0, repeats=(0,) if i else cell.repeats)
         for i, cell in enumerate(summary.row(name)[0] for name in ("K0", "K1", "K2"))
     ]
     summary = replace(summary, cells=(*shared, *(cell for cell in summary.cells if cell.dataset != "D1")))
-    column = [row[1] for row in score_table(summary).rows]  # after the largest class
+    column = [row[1] for row in score_table(summary).rows]  # below the largest class
     assert [cell.is_best for cell in column] == [False, False, True, True]
 
 
-def test_labels_of_pictures_are_short_and_all_different():
+def test_plot_labels_are_short_and_distinct():
     assert _short(["WL", "ODDCL_ST"]) == ["WL", "ODDCL_ST"]
     found = _short(["a" * 99 + "1", "a" * 99 + "2", "a" * 50 + "b" + "a" * 98 + "2"])
     assert len(set(found)) == 3
     assert max(map(len, found)) < 36
 
 
-def test_verdicts_on_pairs_are_those_after_holms_correction(summary_of):
-    """A p-value of 0.018 is significant alone, and not as one of three."""
+def test_pair_verdicts_use_holm_correction(summary_of):
+    """A p-value of 0.018 is significant alone, but not as one of three."""
     study = make_study(published=False, datasets=("D1", "D2", "D3"), pairs=(Pair("K1", "K2", ("D1", "D2", "D3")),))
     (pair,) = summary_of(study).pairs
     tests = [
@@ -227,11 +227,11 @@ def test_verdicts_on_pairs_are_those_after_holms_correction(summary_of):
 # -------------------------------------------------------------------- text
 
 
-def test_the_text_table_has_ours_above_the_published(summary_of):
+def test_text_table_has_our_numbers_above_the_published_ones(summary_of):
     lines = brief_text(summary_of(make_study(4), skip={("K1", "D2")})).splitlines()
     assert lines[0].split() == ["accuracy,", "%", "D1", "D2"]
     assert lines[2].split() == ["largest", "class", "75.0", "75.0"]
-    rows = {line[:4].strip(): i for i, line in reversed([*enumerate(lines)])}  # of the first table
+    rows = {line[:4].strip(): i for i, line in reversed([*enumerate(lines)])}  # the first table
     first = rows["K0"]
     assert re.fullmatch(r"K0 +8\d\.\d ±\d\.\d \* +8\d\.\d ±\d\.\d", lines[first])
     assert lines[first + 1].split(maxsplit=3) == ["published", "70.0", "±1.0", "out of memory"]
@@ -239,7 +239,7 @@ def test_the_text_table_has_ours_above_the_published(summary_of):
     assert max(map(len, lines)) < 80
 
 
-def test_a_text_table_without_published_numbers_has_ours_alone(summary_of):
+def test_text_table_without_published_numbers_has_only_ours(summary_of):
     table = brief_text(summary_of(make_study(2, published=False), repeats=1))
     assert "published" not in table
     assert "*" not in table
@@ -247,7 +247,7 @@ def test_a_text_table_without_published_numbers_has_ours_alone(summary_of):
 
 
 @pytest.mark.parametrize("published", [True, False])
-def test_pairs_have_a_column_of_published_numbers_where_there_are_some(summary_of, published):
+def test_pairs_have_a_published_column_if_there_are_published_numbers(summary_of, published):
     study = make_study(published=published, pairs=(Pair("K1", ("K2",), ("D1", "D2")),))
     heads = [line for line in write_markdown(summary_of(study)).splitlines() if line.startswith("| data set |")]
     tested = [head for head in heads if "p-value after Holm" in head]
@@ -255,7 +255,7 @@ def test_pairs_have_a_column_of_published_numbers_where_there_are_some(summary_o
     assert ("| published |" in tested[0]) == published
 
 
-def test_fits_that_did_not_converge_are_told_everywhere(summary_of):
+def test_unconverged_fits_are_reported_in_every_format(summary_of):
     summary = summary_of(make_study(1, ("D1",)))
     (cell,) = summary.cells
     summary = replace(summary, cells=(replace(cell, n_unconverged=2),))
@@ -268,12 +268,12 @@ def test_fits_that_did_not_converge_are_told_everywhere(summary_of):
 
 
 def tables(markdown):
-    """Rows of cells, table by table."""
+    """Return the cells of each row of each table."""
     blocks = [block.splitlines() for block in markdown.split("\n\n") if block.startswith("|")]
     return [[re.split(r"(?<!\\)\|", line)[1:-1] for line in block] for block in blocks]
 
 
-def test_markdown_tables_are_tables(summary_of):
+def test_markdown_tables_are_well_formed(summary_of):
     markdown = write_markdown(summary_of(make_study(4), skip={("K1", "D2")}, repeats=2))
     found = tables(markdown)
     assert len(found) >= 5
@@ -289,7 +289,7 @@ def test_markdown_tables_are_tables(summary_of):
     assert "treegram reproduce example" in markdown
 
 
-def test_markdown_of_hostile_text_is_text(summary_of):
+def test_hostile_text_is_escaped_in_markdown(summary_of):
     study = make_study(3, datasets=("D1",))
     study = replace(study, title=HOSTILE, kernels=(replace(study.kernels[0], name=HOSTILE, note=HOSTILE + "\n\n# x"),))
     markdown = write_markdown(summary_of(study))
@@ -302,7 +302,7 @@ def test_markdown_of_hostile_text_is_text(summary_of):
 # -------------------------------------------------------------------- HTML
 
 
-def test_a_page_says_all(summary_of):
+def test_page_has_all_sections_and_numbers(summary_of):
     summary = summary_of(make_study(4), repeats=2, skip={("K1", "D2")})
     html = write_html(summary)
     page = Page(html)
@@ -321,7 +321,7 @@ def test_a_page_says_all(summary_of):
     assert f"study file: SHA-256 {summary.study.digest}" in page.text
 
 
-def test_a_complete_page_has_diagrams_of_both_rankings(summary_of):
+def test_complete_page_has_diagrams_of_both_rankings(summary_of):
     study = make_study(4)
     study = replace(study, comparisons=(Comparison("without K0", ("K1", "K2", "K3"), study.datasets),))
     page = Page(write_html(summary_of(study)))
@@ -330,7 +330,7 @@ def test_a_complete_page_has_diagrams_of_both_rankings(summary_of):
     assert sum(label.startswith("Mean ranks on published numbers:") for label in labels) == 1
 
 
-def test_a_page_stands_alone(summary_of):
+def test_page_is_self_contained(summary_of):
     html = write_html(summary_of(make_study(4)))
     page = Page(html)
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
@@ -346,7 +346,7 @@ def test_a_page_stands_alone(summary_of):
     assert policies[0].startswith("default-src 'none'; style-src 'unsafe-inline'")
 
 
-def test_a_page_of_hostile_text_is_text(summary_of):
+def test_hostile_text_is_escaped_in_html(summary_of):
     study = make_study(3, datasets=("D1", HOSTILE), published=False, about=HOSTILE, reference=HOSTILE)
     entries = tuple(
         replace(entry, name=HOSTILE + str(i), note=HOSTILE, published=Published(accuracy={"D1": HOSTILE}))
@@ -359,7 +359,7 @@ def test_a_page_of_hostile_text_is_text(summary_of):
     assert page.text.count("document.title='owned'") > 20
 
 
-def test_the_same_summary_gives_the_same_page(summary_of):
+def test_same_summary_gives_the_same_page(summary_of):
     summary = summary_of(make_study(2, ("D1",)))
     assert write_html(summary) == write_html(summary)
 
@@ -374,7 +374,7 @@ def test_the_same_summary_gives_the_same_page(summary_of):
         (3, ("D1", "D2"), True, True),
     ],
 )
-def test_any_part_of_a_study_makes_a_report(summary_of, n_kernels, datasets, published, filled):
+def test_partial_studies_give_a_report(summary_of, n_kernels, datasets, published, filled):
     summary = summary_of(make_study(n_kernels, datasets, published), filled=filled)
     page = Page(write_html(summary))
     assert "K0" in page.text
@@ -383,7 +383,7 @@ def test_any_part_of_a_study_makes_a_report(summary_of, n_kernels, datasets, pub
     assert brief_text(summary)
 
 
-def test_a_page_without_matplotlib_says_what_to_install(summary_of, monkeypatch):
+def test_missing_matplotlib_error_says_what_to_install(summary_of, monkeypatch):
     summary = summary_of(make_study(1, ("D1",)))
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)

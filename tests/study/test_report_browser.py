@@ -1,4 +1,4 @@
-"""The page in a real browser: it renders without a complaint, fits a phone, and runs nothing that a study brings."""
+"""Tests of the report in a real browser: no console messages, fits a phone, and runs no script from a study."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ SCRIPT = (
 
 
 def browse(path, profile):
-    """The page's DOM after loading, and what was written to the console."""
+    """Return the DOM of the page after loading, and the console messages."""
     command = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", "--dump-dom", path.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
@@ -34,7 +34,7 @@ def browse(path, profile):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """A page with everything on it: six data sets, long names, a hostile one, published numbers, ranks, a pair."""
+    """Return a page with all sections: six data sets, long and hostile names, published numbers, ranks, a pair."""
     datasets = tuple(f"DATASET_{i}" for i in range(6))
     names = ("ODDCL_ST", "A_KERNEL_WITH_A_VERY_LONG_NAME_" * 3, f"hostile {SCRIPT}")
     entries = tuple(
@@ -69,13 +69,13 @@ def page(tmp_path_factory):
         return render_report(summarize(store, study), ".html")
 
 
-def test_the_page_renders_without_a_complaint(page, tmp_path):
+def test_page_renders_without_console_messages(page, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(page, encoding="utf-8")
     dom, console = browse(path, tmp_path / "profile")
     assert console == []
     assert "<title>An example &lt;script&gt;" in dom
-    # Two data sets with results: their accuracies; and the ranks of the published table.
+    # Plots of the two data sets with results, and ranks of the published table.
     assert len(re.findall(r'<img src="data:image/svg', dom)) == 5
     for title in ("Accuracy", "Time", "Ranks: all", "Chosen parameters", "Provenance"):
         assert f"<h2>{title}</h2>" in dom
@@ -95,8 +95,8 @@ addEventListener("load", () => {{
 </script>"""
 
 
-def test_the_page_fits_a_phone_and_runs_nothing(page, tmp_path):
-    """Without the page's policy, so that escaping alone must do; a wide, infected page shows that the test can fail."""
+def test_page_fits_a_phone_and_runs_no_injected_script(page, tmp_path):
+    """Remove the content security policy, so that only escaping protects; a wide page with a script shows that the test can fail."""
     unprotected = re.sub(r"<meta http-equiv=[^>]*>", "", page)
     assert unprotected != page
     wide = f"<title>wide</title><div style='width:2000px'>{SCRIPT}</div>"
@@ -109,4 +109,4 @@ def test_the_page_fits_a_phone_and_runs_nothing(page, tmp_path):
     dom, console = browse(path, tmp_path / "profile")
     found = re.search(r'<p id="found">(.*?)</p>', dom).group(1)
     assert found == "[[360,360,false,true],[1200,1200,false,false],[360,2008,true,false]]"
-    assert len(console) == 1  # of the infected page
+    assert len(console) == 1  # from the page with a script

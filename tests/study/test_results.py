@@ -1,4 +1,4 @@
-"""The committed results: pages agree with the stores, and the stores belong to the shipped studies."""
+"""Tests of the committed results: pages match the stores, and the stores belong to the shipped studies."""
 
 import hashlib
 import re
@@ -25,7 +25,7 @@ STUDIES = {
     "wide2": "wide2",
     "wide2_large": "wide2_large",
 }
-# Words of study files that were renamed after they were run, newest last.
+# Words of study files that were renamed after the studies were run, newest last.
 RENAMED = [
     ("#     grid                      values", "#     param_grid                values"),
     ("grid = {", "param_grid = {"),
@@ -43,7 +43,7 @@ if not (ROOT / "results").is_dir():
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """A copy of the results, as reading them may leave files beside them."""
+    """Return a copy of the results, because reading may create files next to them."""
     return shutil.copytree(ROOT / "results", tmp_path_factory.mktemp("copy") / "results")
 
 
@@ -60,18 +60,18 @@ def study(request):
 HINT = "run python benchmarks/result_tables.py"
 
 
-def test_the_markdown_is_what_the_store_gives(study, results):
+def test_markdown_matches_the_store(study, results):
     with Store.open(results / f"{study}.sqlite", create=False) as store:
         assert (results / f"{study}.md").read_text() == render_report(summarize(store), ".md"), HINT
 
 
-def test_a_store_is_of_the_study_that_is_shipped(study, results):
+def test_store_holds_the_shipped_study(study, results):
     with Store.open(results / f"{study}.sqlite", create=False) as store:
         assert store.study()[1] == read_study(STUDIES[study]).text
 
 
-def test_a_study_file_is_the_one_that_was_run_but_for_renamed_words(study, results):
-    """The first line has the SHA-256 of the file when it was run: with its old words, it has it still."""
+def test_study_file_equals_the_one_that_was_run_except_for_renamed_words(study, results):
+    """The first line has the SHA-256 of the file when it was run; with the old words, it still matches."""
     with Store.open(results / f"{study}.sqlite", create=False) as store:
         text, runs = store.study()[1], store.runs()
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -91,7 +91,7 @@ def page():
 
 
 @pytest.mark.slow
-def test_the_page_of_the_documentation_shows_the_results(tables, results, page):
+def test_results_page_matches_the_stores(tables, results, page):
     marks = [
         page.count(f"<!-- {kind}")
         for kind in ("results: ", "cells: ", "tests: ", "edges: ", "criteria: ", "end of results")
@@ -115,7 +115,7 @@ def summaries(results):
     return found
 
 
-def test_a_number_is_reproduced_where_the_report_has_no_mark(tables, summaries):
+def test_result_agrees_if_the_report_has_no_mark(tables, summaries):
     for cell in summaries["paper"].compared:
         assert tables["agrees"](cell, cell) == (cell.mark == "")
 
@@ -129,7 +129,7 @@ def test_verdicts_follow_from_means_and_deviations(tables, summaries):
     assert tables["verdict"](far, []) == "**no** (-1.0)"
     near, nearer = (replace(row, kernel=f"K, {name}", mean=mean) for name, mean in (("near", 81.0), ("nearer", 80.5)))
     assert tables["verdict"](far, [near, nearer]) == "nearer (+0.5)"
-    assert tables["verdict"](far, [replace(nearer, repeats=())]).startswith("**no**")  # not all repeats are done
+    assert tables["verdict"](far, [replace(nearer, repeats=())]).startswith("**no**")  # incomplete repeats
     assert tables["verdict"](replace(far, mean=70.0), [replace(near, mean=82.0)]) == "**no** (-10.0; near +2.0)"
     assert tables["verdict"](replace(row, published=None, published_words="out of time"), []) == "out of time"
     assert [tables["is_reading"](name, "ODD_ST") for name in ("ODD_ST, x", "ODD_ST (x)", "ODD_ST", "ODD_STX")] == [
@@ -140,7 +140,7 @@ def test_verdicts_follow_from_means_and_deviations(tables, summaries):
     ]
 
 
-def test_every_reading_is_one_of_a_row_and_ran_on_the_same_folds(tables, summaries):
+def test_every_reading_belongs_to_a_row_and_ran_on_the_same_folds(tables, summaries):
     rows = [kernel.name for kernel in summaries["paper"].study.kernels]
     names = {kernel.name for kernel in summaries["readings"].study.kernels} - {"P2K with scaled bins"}
     assert all(any(tables["is_reading"](name, row) for row in rows) for name in names)
@@ -149,12 +149,12 @@ def test_every_reading_is_one_of_a_row_and_ran_on_the_same_folds(tables, summari
 
 
 @pytest.mark.parametrize("name", ["paper", "wide"])
-def test_the_picture_shows_the_ranks_of_the_store(tables, results, name):
+def test_rank_figure_matches_the_store(tables, results, name):
     image = pytest.importorskip("PIL.Image").open(ROOT / "docs" / "_static" / tables["PICTURES"][name])
     assert image.text["Description"] == tables["ranks_in_words"](name, results), HINT
 
 
-def test_rows_quoted_elsewhere_are_rows_of_the_page(page):
+def test_quoted_rows_are_on_the_results_page(page):
     """The README and the guide to kernels quote accuracies on all six data sets."""
     quoted = [
         line
@@ -166,13 +166,13 @@ def test_rows_quoted_elsewhere_are_rows_of_the_page(page):
     assert [line for line in quoted if line not in page] == []
 
 
-def test_the_page_says_how_long_the_papers_kernel_took(tables, results, page):
+def test_results_page_states_the_time_of_the_paper_kernel(tables, results, page):
     minutes = tables["minutes"]("paper", "ODDCL_ST", results)
     assert f"on all six data sets took {minutes:.1f} minutes of processor time" in page
 
 
-def test_what_the_page_says_about_the_choice_is_what_the_stores_say(summaries):
-    """Above every single kernel on four of six, and at most 0.1 points below the best on the others."""
+def test_statements_about_the_selected_kernel_match_the_stores(summaries):
+    """The selected kernel beats every single kernel on four of six data sets, and is at most 0.1 points below on the others."""
     ours = {cell.dataset: cell.mean for cell in summaries["beyond"].row("selected")}
     others = [*summaries["paper"].cells, *summaries["beyond"].cells]
     leads = [
@@ -184,10 +184,10 @@ def test_what_the_page_says_about_the_choice_is_what_the_stores_say(summaries):
     ranks = dict(
         zip(*[getattr(summaries["paper"].comparisons[0].ours, key) for key in ("names", "mean_ranks")], strict=True)
     )
-    assert sorted(ranks, key=ranks.get).index("ODDCL_ST") == 8  # among the last of ten
+    assert sorted(ranks, key=ranks.get).index("ODDCL_ST") == 8  # second to last of ten
 
 
-def test_accuracies_beside_the_bins_of_p2k_are_those_of_the_stores(summaries):
+def test_accuracies_of_p2k_bins_match_the_stores(summaries):
     page = (ROOT / "docs" / "kernels" / "colors.md").read_text()
     rows = {
         row[0]: row[4:]
@@ -199,15 +199,15 @@ def test_accuracies_beside_the_bins_of_p2k_are_those_of_the_stores(summaries):
     }
 
 
-def test_what_the_page_says_about_tests_is_what_they_say(results):
+def test_statements_about_significance_match_the_store(results):
     with Store.open(results / "paper.sqlite", create=False) as store:
         ranking = summarize(store).comparisons[0].ours
     assert (round(ranking.p_value, 3), len(ranking.names), ranking.n_datasets) == (0.049, 10, 6)
-    assert max(ranking.mean_ranks) - min(ranking.mean_ranks) < ranking.critical_difference  # no pair is separated
+    assert max(ranking.mean_ranks) - min(ranking.mean_ranks) < ranking.critical_difference  # no pair differs
 
 
-def test_what_the_pages_say_about_the_wide_study_is_what_the_store_says(tables, summaries, page):
-    """The best mean rank; at most 2.5 points below the best, where each other entry is 8.8 or more; within a point on five of nine."""
+def test_statements_about_the_wide_study_match_the_store(tables, summaries, page):
+    """The best mean rank; at most 2.5 points below the best (every other entry: 8.8 or more); within a point on five of nine."""
     wide = summaries["wide"]
     assert all(len(cell.repeats) == cell.n_planned for cell in wide.cells)
     for comparison in wide.comparisons:

@@ -1,4 +1,4 @@
-"""Running a study: the rows, the part that is asked for, what survives, what is refused."""
+"""Tests of running a study: rows, partial runs, kills, and errors."""
 
 import hashlib
 import os
@@ -73,7 +73,7 @@ def study():
 
 
 def results(store):
-    """What a table is made of: everything but who computed it, and how long it took."""
+    """Return the rows of a store without run numbers and times."""
     return [replace(row, seconds=0.0, run=0) for row in store.rows()]
 
 
@@ -83,7 +83,7 @@ def run(study, path, load, **options):
         return run_study(study, store, data, **options), results(store)
 
 
-def test_a_study_gives_one_row_per_fold(study, loaded, tmp_path):
+def test_study_gives_one_row_per_fold(study, loaded, tmp_path):
     added, rows = run(study, tmp_path / "s", loaded)
     assert added == len(rows) == 2 * 4 * 3 * 3
     assert {(row.dataset, row.kernel) for row in rows} == {(d, e.name) for d in "AB" for e in study.kernels}
@@ -96,7 +96,7 @@ def test_a_study_gives_one_row_per_fold(study, loaded, tmp_path):
         assert row.score == pytest.approx(np.mean(np.array(row.predicted) == codes[test]))
 
 
-def test_an_entry_runs_on_its_own_data_sets_alone(study, loaded, tmp_path):
+def test_entry_runs_only_on_its_own_data_sets(study, loaded, tmp_path):
     trees, colors, *_ = study.kernels
     narrow = replace(study, kernels=(replace(trees, datasets=("B",)), colors))
     added, rows = run(narrow, tmp_path / "s", loaded, repeats=1)
@@ -104,8 +104,8 @@ def test_an_entry_runs_on_its_own_data_sets_alone(study, loaded, tmp_path):
     assert {(row.dataset, row.kernel) for row in rows} == {("B", "trees"), ("A", "colors"), ("B", "colors")}
 
 
-def test_a_row_equals_plain_scikit_learn(study, loaded, tmp_path):
-    """One entry, literally: GridSearchCV for each kernel's parameters within the same folds."""
+def test_classification_row_matches_scikit_learn(study, loaded, tmp_path):
+    """Compare one entry with GridSearchCV for each point of the kernel grid, on the same folds."""
     rows = run(study, tmp_path / "s", loaded, datasets=["A"], kernels=["trees"], repeats=1)[1]
     graphs, y = loaded("A")
     _, codes = encode_classes(y)
@@ -125,8 +125,8 @@ def test_a_row_equals_plain_scikit_learn(study, loaded, tmp_path):
         assert (search.predict(tests) == np.array(row.predicted)).all()
 
 
-def test_a_row_of_numbers_equals_plain_scikit_learn(study, loaded, tmp_path):
-    """One entry, literally: KernelRidge on centered targets, for each alpha and each kernel's parameters, in the same folds."""
+def test_regression_row_matches_scikit_learn(study, loaded, tmp_path):
+    """Compare one entry with KernelRidge on centered targets for each alpha and grid point, on the same folds."""
     study = replace(study, protocol=replace(study.protocol, task="regression", alpha=(0.01, 1.0, 100.0)))
     graphs = loaded("A")[0]
     y = np.array([graph.attributes.mean() + graph.n_edges for graph in graphs])
@@ -156,7 +156,7 @@ def test_a_row_of_numbers_equals_plain_scikit_learn(study, loaded, tmp_path):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_areas_are_those_of_scikit_learns_decisions(study, loaded, tmp_path, n_classes):
+def test_roc_auc_matches_decisions_of_scikit_learn(study, loaded, tmp_path, n_classes):
     graphs = loaded("A")[0]
     means = [graph.attributes.mean() for graph in graphs]
     y = np.argsort(np.argsort(means)) * n_classes // 36
@@ -170,7 +170,7 @@ def test_areas_are_those_of_scikit_learns_decisions(study, loaded, tmp_path, n_c
 
 
 @pytest.mark.parametrize("n_rare", [1, 2])
-def test_a_rare_class_is_a_warning(study, loaded, tmp_path, n_rare):
+def test_rare_class_warns(study, loaded, tmp_path, n_rare):
     y = [1] * 20 + [2] * (16 - n_rare) + [3] * n_rare
     with pytest.warns(UserWarning, match="A: class 3 has too few graphs for 3 outer and 2 inner folds"):
         rows = run(study, tmp_path / "s", lambda name: (loaded(name)[0], y), datasets=["A"], repeats=1)[1]
@@ -186,7 +186,7 @@ def test_a_rare_class_is_a_warning(study, loaded, tmp_path, n_rare):
     assert rows == literal
 
 
-def test_threads_and_parts_change_nothing(study, loaded, tmp_path):
+def test_threads_and_partial_runs_do_not_change_results(study, loaded, tmp_path):
     whole = run(study, tmp_path / "one", loaded)[1]
     assert run(study, tmp_path / "two", loaded, n_jobs=2)[1] == whole
     run(study, tmp_path / "parts", loaded, datasets=["B"], repeats=1)
@@ -195,7 +195,7 @@ def test_threads_and_parts_change_nothing(study, loaded, tmp_path):
     assert run(study, tmp_path / "parts", loaded)[0] == 0
 
 
-def test_folds_are_those_of_all_kernels_and_follow_from_names(study, loaded, tmp_path):
+def test_folds_are_shared_by_all_kernels_and_depend_only_on_names(study, loaded, tmp_path):
     rows = run(study, tmp_path / "s", loaded, repeats=1)[1]
     sizes = {}
     for row in rows:
@@ -207,8 +207,8 @@ def test_folds_are_those_of_all_kernels_and_follow_from_names(study, loaded, tmp
     ]
 
 
-def test_what_learns_sees_training_graphs_alone_unless_declared(study, loaded, tmp_path):
-    """Another value in a test graph changes the scaled kernel of other graphs only if it was fitted on all."""
+def test_preprocessing_is_fitted_on_training_graphs_unless_declared(study, loaded, tmp_path):
+    """An outlier in a test graph changes other predictions only if the scaler was fitted on all graphs."""
     graphs, y = loaded("A")
     _, codes = encode_classes(y)
     test = folds(codes, 3, seed_of(7, "A", 0))[0][1]
@@ -221,7 +221,7 @@ def test_what_learns_sees_training_graphs_alone_unless_declared(study, loaded, t
         return run(one, tmp_path / name, {"A": (graphs, y)}.__getitem__, repeats=1)[1][0]
 
     scaled = replace(study.kernels[2], choices=(replace(study.kernels[2].choices[0], attributes=("standard",)),))
-    others = slice(1, None)  # the outlier's own graph is the first of the test graphs
+    others = slice(1, None)  # the graph with the outlier is the first test graph
     before, after = first_row(graphs, scaled, "a"), first_row(changed, scaled, "b")
     assert (before.chosen, before.inner_score) == (after.chosen, after.inner_score)
     assert before.predicted[others] == after.predicted[others]
@@ -229,7 +229,7 @@ def test_what_learns_sees_training_graphs_alone_unless_declared(study, loaded, t
     assert first_row(graphs, everywhere, "c").chosen != first_row(changed, everywhere, "d").chosen
 
 
-def test_whole_repeats_come_first_and_fewer_where_fewer_are_planned(study, loaded, tmp_path):
+def test_repeats_run_in_order_and_only_as_many_as_planned(study, loaded, tmp_path):
     study = replace(study, protocol=replace(study.protocol, repeats_on={"B": 1}))
     study = replace(study, kernels=(study.kernels[1], replace(study.kernels[0], repeats=2)))
     order = []
@@ -242,7 +242,7 @@ def test_whole_repeats_come_first_and_fewer_where_fewer_are_planned(study, loade
 
 
 @pytest.mark.parametrize(("most", "n_computed"), [(2**30, 1), (0, 3)], ids=["there is room", "there is none"])
-def test_gram_matrices_are_kept_for_the_next_repeat_where_there_is_room(
+def test_gram_matrices_are_cached_between_repeats_if_memory_allows(
     study, loaded, tmp_path, monkeypatch, most, n_computed
 ):
     from treegram.study import run as module
@@ -255,8 +255,8 @@ def test_gram_matrices_are_kept_for_the_next_repeat_where_there_is_room(
     assert len(calls) == n_computed
 
 
-def test_each_repeat_has_another_draw(study, loaded, tmp_path):
-    """Rows of repeat r are those of the same kernel with random_state=r."""
+def test_reseed_uses_another_seed_per_repeat(study, loaded, tmp_path):
+    """Repeat r gives the rows of the same kernel with random_state=r."""
     drawn = StudyEntry("drawn", (KernelSpec("p2k", {"n_iterations": 1}),), reseed=True)
     fixed = StudyEntry("drawn", (KernelSpec("p2k", {"n_iterations": 1, "random_state": 2}),))
     found, of_two = (
@@ -268,7 +268,7 @@ def test_each_repeat_has_another_draw(study, loaded, tmp_path):
     assert areas[0][:6] != areas[1][:6]
 
 
-def test_choices_that_need_what_graphs_do_not_have_are_left_out(study, loaded, tmp_path):
+def test_choices_that_need_missing_data_are_left_out(study, loaded, tmp_path):
     with_edges = KernelSpec("wl", {"use_edge_labels": True})
     entry = StudyEntry(
         "any",
@@ -296,7 +296,7 @@ def test_choices_that_need_what_graphs_do_not_have_are_left_out(study, loaded, t
         kernels(plain)
 
 
-def test_a_run_says_what_it_was_made_of_and_another_recipe_is_refused(study, loaded, tmp_path, monkeypatch):
+def test_run_records_versions_and_another_version_of_auto_raises(study, loaded, tmp_path, monkeypatch):
     from treegram.study import run as module
 
     automatic = replace(study, kernels=(StudyEntry("auto", (KernelSpec("auto"),)),), datasets=("A",), source="a text")
@@ -315,7 +315,7 @@ def test_a_run_says_what_it_was_made_of_and_another_recipe_is_refused(study, loa
         run(automatic, tmp_path / "s", loaded)
 
 
-def test_gram_times_are_noted_once(study, loaded, tmp_path):
+def test_gram_times_are_recorded_once(study, loaded, tmp_path):
     for _ in range(2):
         run(study, tmp_path / "s", loaded, repeats=1)
     with Store.open(tmp_path / "s") as store:
@@ -324,14 +324,14 @@ def test_gram_times_are_noted_once(study, loaded, tmp_path):
         assert [facts.n_graphs for facts in store.datasets()] == [36, 36]
 
 
-def test_kernels_are_built_as_written():
+def test_kernels_are_built_from_their_specification():
     choice = KernelSpec("oddcl", {"depth": 2}, attributes=("robust", "neighbors"))
     assert [type(step).__name__ for step in build_kernel(choice)] == ["ScaleAttributes", "NeighborMeans", "ODDCL"]
     both = build_kernel(KernelSpec(sum=(choice, KernelSpec("wl", {"n_iterations": 1}))))
     assert [type(part).__name__ for part in both.kernels] == ["Pipeline", "WL"]
 
 
-# -------------------------------------------------------------------- what is refused
+# -------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_kernels_are_built_as_written():
         ({"y": np.arange(36), "task": "regression", "inner_folds": 30}, "too few graphs, 36, for 3 outer and 30 inner"),
     ],
 )
-def test_targets_that_cannot_be_split_are_refused_before_anything_runs(study, loaded, tmp_path, change, message):
+def test_invalid_targets_raise_before_anything_runs(study, loaded, tmp_path, change, message):
     protocol = {"inner_folds": change.get("inner_folds", 2), "task": change.get("task", "classification")}
     study = replace(study, protocol=replace(study.protocol, **protocol))
     with pytest.raises(StudyError, match=message):
@@ -372,12 +372,12 @@ def test_targets_that_cannot_be_split_are_refused_before_anything_runs(study, lo
         ({"repeats": 4}, "must be between 1 and 3, which the study small has; got 4"),
     ],
 )
-def test_parts_that_are_not_there_are_refused(study, loaded, tmp_path, part, message):
+def test_unknown_parts_raise(study, loaded, tmp_path, part, message):
     with pytest.raises(StudyError, match=message):
         run(study, tmp_path / "s", loaded, **part)
 
 
-def test_other_data_under_the_same_name_is_refused(study, loaded, tmp_path):
+def test_other_data_under_the_same_name_raises(study, loaded, tmp_path):
     run(study, tmp_path / "s", loaded, kernels=["colors"], repeats=1)
     graphs, y = loaded("A")
     sets = {"A": (graphs[1:], y[1:]), "B": loaded("B")}
@@ -396,14 +396,14 @@ def test_other_data_under_the_same_name_is_refused(study, loaded, tmp_path):
     ],
     ids=["vectors", "labels", "order", "classes"],
 )
-def test_data_that_differs_in_no_count_is_refused_too(study, loaded, tmp_path, change):
+def test_other_data_with_equal_counts_raises(study, loaded, tmp_path, change):
     run(study, tmp_path / "s", loaded, datasets=["A"], kernels=["colors"], repeats=1)
     with pytest.raises(StudyError, match=r"A is not the data set .*: digest is \w+ and was \w+\. Use another store"):
         run(study, tmp_path / "s", lambda name: change(*loaded(name)), datasets=["A"], kernels=["colors"])
 
 
-def test_an_error_in_one_entry_loses_nothing(study, loaded, tmp_path):
-    """Graphs without attributes cannot be scaled: the third entry fails, what the first two have done stays."""
+def test_error_in_one_entry_keeps_finished_rows(study, loaded, tmp_path):
+    """Graphs without attributes cannot be scaled: the third entry fails, rows of the first two are kept."""
     graphs, y = loaded("A")
     bare = replace(graphs, attributes=None)
     with pytest.raises(ValueError, match="scaled on A"):
@@ -412,12 +412,12 @@ def test_an_error_in_one_entry_loses_nothing(study, loaded, tmp_path):
         assert {row.kernel for row in store.rows()} == {"trees", "colors"}
 
 
-# -------------------------------------------------------------------- kill -9
+# -------------------------------------------------------------------- killed and concurrent processes
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with two data sets and the study, for processes of their own."""
+    """Return a folder with two data sets and the study, for separate processes."""
     folder = tmp_path_factory.mktemp("killed")
     for name, seed in (("A", 0), ("B", 1)):
         graphs, y = data(seed)
@@ -435,7 +435,7 @@ def start(folder, store):
 
 
 @pytest.mark.slow
-def test_ten_kills_give_the_table_of_an_undisturbed_run(folder):
+def test_run_killed_ten_times_gives_the_same_table(folder):
     begin = time.monotonic()
     undisturbed = start(folder, "whole.sqlite")
     table = undisturbed.communicate()[0]
@@ -456,7 +456,7 @@ def test_ten_kills_give_the_table_of_an_undisturbed_run(folder):
 
 
 @pytest.mark.slow
-def test_two_processes_may_run_one_study(folder):
+def test_two_processes_can_run_one_study(folder):
     processes = [start(folder, "shared.sqlite") for _ in range(2)]
     for process in processes:
         assert process.wait() == 0

@@ -1,4 +1,4 @@
-"""Tests of significance: worked values, the paper's own table, scipy as a second opinion, and laws."""
+"""Tests of the significance tests: worked values, the paper's own table, scipy, and properties."""
 
 from math import inf, nan, sqrt
 
@@ -20,7 +20,7 @@ from treegram.study.statistics import (
     t_test_from_summary,
 )
 
-PAPER = {  # its Table 1, accuracy in percent: COX2, BZR, DHFR, ENZYMES, PROTEINS, SYNTHETIC
+PAPER = {  # Table 1 of the paper, accuracy in percent: COX2, BZR, DHFR, ENZYMES, PROTEINS, SYNTHETIC
     "ODDCL_ST": (83.01, 92.85, 84.05, 73.40, 75.86, 95.83),
     "ODDCL_Approx": (79.99, 87.12, 81.48, 69.95, 75.93, 96.1),
     "P2K": (77.41, 82.06, 67.23, 67.99, 69.37, 75.16),
@@ -34,7 +34,7 @@ PAPER = {  # its Table 1, accuracy in percent: COX2, BZR, DHFR, ENZYMES, PROTEIN
 }
 PAPER_ON_THREE = {"GH": (68.3, 74.1, 78.3), "SP": (72.3, 75.5, 82.5)}  # ENZYMES, PROTEINS, SYNTHETIC
 
-accuracies = st.integers(0, 50).map(lambda hits: hits / 50)  # of a small test set, so that ties occur
+accuracies = st.integers(0, 50).map(lambda hits: hits / 50)  # as in a small test set, so that ties occur
 tables = st.tuples(st.integers(2, 8), st.integers(3, 7)).flatmap(
     lambda shape: arrays(float, shape, elements=accuracies)
 )
@@ -57,7 +57,7 @@ def rank(table):
 # -------------------------------------------------------------------- Friedman and Nemenyi
 
 
-def test_the_papers_table_sets_its_kernel_apart_from_one_other_only():
+def test_paper_table_separates_its_kernel_only_from_p2k():
     ranking = friedman_nemenyi(np.transpose(list(PAPER.values())), list(PAPER))
     assert ranking.n_datasets == 6
     assert ranking.statistic == pytest.approx(22.25, abs=0.01)
@@ -74,7 +74,7 @@ def test_the_papers_table_sets_its_kernel_apart_from_one_other_only():
     assert ranking.groups[0][:3] == ("ODDCL_ST", "ODD_ST", "WL")
 
 
-def test_with_all_kernels_on_three_data_sets_the_paper_shows_no_difference():
+def test_paper_table_of_three_data_sets_shows_no_difference():
     scores = {**{name: row[3:] for name, row in PAPER.items()}, **PAPER_ON_THREE}
     ranking = friedman_nemenyi(np.transpose(list(scores.values())), list(scores))
     assert ranking.statistic == pytest.approx(10.5, abs=0.05)
@@ -86,24 +86,24 @@ def test_with_all_kernels_on_three_data_sets_the_paper_shows_no_difference():
 @pytest.mark.parametrize(
     ("n_kernels", "quantile"), [(3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (7, 2.949), (8, 3.031), (10, 3.164)]
 )
-def test_critical_difference_is_that_of_the_published_quantiles(n_kernels, quantile):
+def test_critical_difference_matches_published_quantiles(n_kernels, quantile):
     ranking = rank(np.random.default_rng(0).random((14, n_kernels)))
     expected = quantile * sqrt(n_kernels * (n_kernels + 1) / (6 * 14))
     assert ranking.critical_difference == pytest.approx(expected, rel=3e-4)
 
 
-def test_separate_kernels_fall_into_separate_groups():
+def test_clearly_different_kernels_are_in_separate_groups():
     scores = np.tile([0.1, 0.12, 0.5, 0.9, 0.92], (30, 1))
-    scores[::2, [0, 1, 3, 4]] = scores[::2, [1, 0, 4, 3]]  # two pairs that take turns, and one between them
+    scores[::2, [0, 1, 3, 4]] = scores[::2, [1, 0, 4, 3]]  # two pairs that alternate, and one kernel between them
     assert rank(scores).mean_ranks == (4.5, 4.5, 3.0, 1.5, 1.5)
     assert rank(scores).groups == (("kernel 3", "kernel 4"), ("kernel 0", "kernel 1"))
 
 
-def test_kernels_without_an_equal_are_in_no_group():
+def test_kernels_that_all_differ_form_no_group():
     assert rank(np.tile([0.1, 0.5, 0.9], (30, 1))).groups == ()
 
 
-def test_nothing_but_ties_is_no_difference():
+def test_all_ties_give_no_difference():
     ranking = rank(np.full((4, 3), 0.7))
     assert (ranking.statistic, ranking.p_value) == (0.0, 1.0)
     assert ranking.mean_ranks == (2.0, 2.0, 2.0)
@@ -167,7 +167,7 @@ def test_groups_are_the_largest_sets_without_a_significant_pair(table):
         (np.ones((2, 3)), "abc", 1.0, "alpha must lie between 0 and 1; got 1.0"),
     ],
 )
-def test_tables_that_cannot_be_ranked_are_refused(scores, names, alpha, message):
+def test_invalid_tables_raise(scores, names, alpha, message):
     with pytest.raises(ValueError, match=message):
         friedman_nemenyi(scores, names, alpha)
 
@@ -206,14 +206,14 @@ def test_summary_t_test_has_the_interval_of_welch():
     np.testing.assert_allclose(test.interval, [*expected.confidence_interval(0.95)])
 
 
-def test_the_papers_claim_against_wl_holds_on_some_data_sets():
+def test_paper_claim_against_wl_holds_only_on_some_data_sets():
     enzymes = t_test_from_summary((73.40, 48.5), (0.98, 0.7), 10)
     dhfr = t_test_from_summary((84.05, 82.76), (3.02, 0.41), 10)
     assert enzymes.p_value < 1e-15
     assert dhfr.p_value > 0.2
 
 
-def test_correction_widens_by_the_share_of_test_graphs():
+def test_correction_widens_the_interval_by_the_test_fraction():
     values = np.random.default_rng(2).normal(0.01, 0.05, (10, 10))
     test = corrected_resampled_t_test(values, 0.1)
     error = values.std(ddof=1) * sqrt(1 / 100 + 1 / 9)
@@ -225,7 +225,7 @@ def test_correction_widens_by_the_share_of_test_graphs():
 
 @few
 @given(folds, shares)
-def test_corrected_test_is_more_cautious_than_an_uncorrected_one(values, share):
+def test_corrected_p_value_is_at_least_the_uncorrected_one(values, share):
     corrected = corrected_resampled_t_test(values, share)
     plain = paired_t_test(values.ravel(), np.zeros(values.size))
     assert corrected.difference == pytest.approx(plain.difference, abs=1e-12)
@@ -234,7 +234,7 @@ def test_corrected_test_is_more_cautious_than_an_uncorrected_one(values, share):
 
 @few
 @given(folds, shares)
-def test_swapping_the_kernels_turns_a_t_test_round(values, share):
+def test_swapping_the_kernels_negates_the_t_test(values, share):
     one, other = corrected_resampled_t_test(values, share), corrected_resampled_t_test(-values, share)
     assert (other.difference, other.statistic, other.p_value) == (-one.difference, -one.statistic, one.p_value)
     assert other.interval == (-one.interval[1], -one.interval[0])
@@ -244,7 +244,7 @@ def test_swapping_the_kernels_turns_a_t_test_round(values, share):
 
 
 @pytest.mark.parametrize(("constant", "statistic", "p_value"), [(0.0, 0.0, 1.0), (0.25, inf, 0.0), (-0.25, -inf, 0.0)])
-def test_equal_differences_need_no_spread(constant, statistic, p_value):
+def test_zero_variance_gives_a_certain_t_test(constant, statistic, p_value):
     for test in (
         paired_t_test(np.full(4, 0.5 + constant), np.full(4, 0.5)),
         t_test_from_summary((0.5 + constant, 0.5), (0.0, 0.0), 10),
@@ -273,7 +273,7 @@ def test_equal_differences_need_no_spread(constant, statistic, p_value):
         (lambda: bayesian_signed_rank([0.1], n_samples=0), "n_samples must be at least 1; got 0"),
     ],
 )
-def test_wrong_numbers_are_refused(call, message):
+def test_invalid_arguments_raise(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -282,19 +282,19 @@ def test_wrong_numbers_are_refused(call, message):
 
 
 @pytest.mark.parametrize("rope", [0.0, 0.01])
-def test_no_difference_at_all_is_practically_equal(rope):
+def test_zero_differences_are_practically_equal(rope):
     certain = Posterior(first_better=0.0, practically_equal=1.0, second_better=0.0)
     assert bayesian_signed_rank(np.zeros(6), rope) == certain
     assert bayesian_correlated_t_test(np.zeros((2, 5)), 0.2, rope) == certain
 
 
-def test_a_constant_difference_is_certain():
+def test_constant_difference_is_certain():
     assert bayesian_correlated_t_test(np.full((2, 5), 0.25), 0.2).first_better == 1.0
     assert bayesian_correlated_t_test(np.full((2, 5), -0.25), 0.2).second_better == 1.0
 
 
 @pytest.mark.parametrize(("difference", "prior_weight"), [(0.05, sqrt(0.5)), (0.015, 1 - sqrt(0.5)), (0.005, 0.0)])
-def test_one_data_set_has_a_closed_form(difference, prior_weight):
+def test_signed_rank_of_one_data_set_matches_the_closed_form(difference, prior_weight):
     """The pseudo-observation's weight w is Beta(1/2, 1): it is below x with probability sqrt(x).
 
     A difference above twice the rope wins unless w^2 > 1/2; one above the rope wins only if (1 - w)^2 > 1/2.
@@ -304,7 +304,7 @@ def test_one_data_set_has_a_closed_form(difference, prior_weight):
     assert posterior.second_better == 0.0
 
 
-def test_signed_rank_agrees_with_a_literal_loop():
+def test_signed_rank_matches_an_explicit_loop():
     values, rope = [0.02, -0.015, 0.004, 0.031], 0.01
     z = [0.0, *values]
     rng = np.random.default_rng(5)
@@ -322,7 +322,7 @@ def test_signed_rank_agrees_with_a_literal_loop():
     )
 
 
-def test_signed_rank_repeats_with_its_seed_and_varies_with_another():
+def test_signed_rank_depends_only_on_the_seed():
     values = [0.02, -0.01, 0.03]
     assert bayesian_signed_rank(values) == bayesian_signed_rank(values)
     assert bayesian_signed_rank(values) != bayesian_signed_rank(values, random_state=1)
@@ -357,12 +357,12 @@ def test_correlated_test_laws(values, share, rope):
         assert min(tail.first_better, tail.second_better) == pytest.approx(p_value / 2, abs=1e-12)
 
 
-# -------------------------------------------------------------------- several tests at once
+# -------------------------------------------------------------------- multiple tests
 
 
 @given(st.lists(st.floats(0, 1), max_size=12))
-def test_holm_rejects_what_his_steps_reject(p_values):
-    """Literally: go from the smallest up, and stop at the first p that is not below level / (number left)."""
+def test_holm_matches_the_step_down_procedure(p_values):
+    """Go from the smallest p-value up, and stop at the first that is not below level / (number left)."""
     level = 0.05
     rejected, left = set(), len(p_values)
     for i in sorted(range(len(p_values)), key=p_values.__getitem__):
@@ -374,7 +374,7 @@ def test_holm_rejects_what_his_steps_reject(p_values):
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_is_never_kinder_than_no_correction_nor_harsher_than_bonferroni(p_values):
+def test_holm_is_between_no_correction_and_bonferroni(p_values):
     corrected = holm(p_values)
     assert all(p <= one <= min(1.0, len(p_values) * p) for p, one in zip(p_values, corrected, strict=True))
     ordered = [corrected[i] for i in np.argsort(p_values, kind="stable")]

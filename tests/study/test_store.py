@@ -1,4 +1,4 @@
-"""The store: what goes in comes out, a killed writer loses nothing, and files that are no store are refused."""
+"""Tests of the store: rows round-trip, a killed writer loses nothing, and files that are not stores raise."""
 
 import os
 import platform
@@ -46,7 +46,7 @@ TIME = GramTime("ENZYMES", "ODDCL", {"lam": 1.2, "depth": 3}, 0.36, learns=True,
 FACTS = DatasetFacts("ENZYMES", 600, {"1": 100, "10": 300, "2": 200}, 32.6, 62.1, 18, "5ca1ab1e")
 TARGETS = {"lowest": -1.5, "highest": 2.0, "mean": 0.1, "deviation": 0.7, "mean_error": 0.5}
 
-# Begins like every program below, which run in processes of their own; ROW(i) is the i-th row of the key "k".
+# The beginning of every program below, each run in its own process; ROW(i) is the i-th row of the key "k".
 PROGRAM = """
 import sys
 from treegram.study.store import Row, Store
@@ -74,7 +74,7 @@ def store(path):
         yield store
 
 
-# -------------------------------------------------------------------- what goes in comes out
+# -------------------------------------------------------------------- round trips
 
 names = st.text(max_size=20)
 plain = st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats(-1e299, 1e299) | names
@@ -103,7 +103,7 @@ rows = st.builds(
 
 @settings(max_examples=30, deadline=None)
 @given(row=rows, key=names)
-def test_a_row_comes_back_bit_by_bit(row, key):
+def test_row_round_trips_bit_by_bit(row, key):
     with tempfile.TemporaryDirectory() as folder:
         with Store.open(Path(folder) / "s.db") as store:
             store.add_row(key, row)
@@ -116,13 +116,13 @@ def test_a_row_comes_back_bit_by_bit(row, key):
     assert found.task == row.task
 
 
-def test_the_first_row_of_a_fold_stays(store):
+def test_first_row_of_a_fold_is_kept(store):
     store.add_row("k", ROW)
     store.add_row("k", replace(ROW, inner_score=0.0, run=2))
     assert store.rows() == [ROW]
 
 
-def test_rows_are_sorted_and_chosen_by_key(store):
+def test_rows_are_sorted_and_selected_by_key(store):
     places = [("B", "k", 0, 0), ("A", "l", 0, 1), ("A", "k", 1, 0), ("A", "k", 0, 10), ("A", "k", 0, 2)]
     made = [replace(ROW, dataset=a, kernel=b, repeat=c, fold=d) for a, b, c, d in places]
     for row in made:
@@ -133,7 +133,7 @@ def test_rows_are_sorted_and_chosen_by_key(store):
     assert store.done("Ak") == {(1, 0), (0, 10), (0, 2)}
 
 
-def test_gram_times(store):
+def test_gram_times_are_stored_once_and_selected_by_key(store):
     store.add_gram_time("k", TIME)
     store.add_gram_time("k", replace(TIME, seconds=9.0))
     store.add_gram_time("l", replace(TIME, dataset="A", learns=False))
@@ -142,7 +142,7 @@ def test_gram_times(store):
     assert [time.learns for time in store.gram_times()] == [False, True]
 
 
-def test_facts_of_a_dataset_keep_the_order_of_its_classes(store):
+def test_dataset_facts_are_replaced_and_keep_the_order_of_classes(store):
     for facts in (FACTS, replace(FACTS, name="A", class_counts={}, targets=TARGETS)):
         store.put_dataset(replace(facts, n_graphs=1))
         store.put_dataset(facts)
@@ -152,7 +152,7 @@ def test_facts_of_a_dataset_keep_the_order_of_its_classes(store):
     assert store.datasets()[0].targets == TARGETS
 
 
-def test_the_study_is_kept_and_may_grow_but_another_needs_another_store(store, path):
+def test_study_can_be_updated_but_another_study_raises(store, path):
     assert store.study() is None
     store.put_study("paper", "one")
     store.put_study("paper", "two")
@@ -169,7 +169,7 @@ def test_any_file_name_is_allowed(tmp_path):
         assert (tmp_path / name).stat().st_size > 0
 
 
-def test_a_closed_store_says_so(path):
+def test_closed_store_raises(path):
     with Store.open(path) as store:
         pass
     store.close()
@@ -178,7 +178,7 @@ def test_a_closed_store_says_so(path):
             use()
 
 
-def test_a_row_that_cannot_be_right_is_not_made():
+def test_invalid_rows_raise():
     for change in ({"actual": ()}, {"predicted": (1,)}, {"seconds": float("nan")}, {"inner_score": float("inf")}):
         with pytest.raises(ValueError, match="must"):
             replace(ROW, **change)
@@ -187,7 +187,7 @@ def test_a_row_that_cannot_be_right_is_not_made():
 # -------------------------------------------------------------------- provenance
 
 
-def test_runs_say_with_what_and_on_what(store):
+def test_runs_record_versions_and_machine(store):
     first, second = store.begin_run("reproduce paper"), store.begin_run("reproduce paper --jobs 2", {"auto": "1"})
     assert store.runs() == [first, second]
     assert [first.id, second.id] == [1, 2]
@@ -198,18 +198,18 @@ def test_runs_say_with_what_and_on_what(store):
     assert set(first.machine) == {"processor", "cores", "memory_gib", "system"}
 
 
-def test_a_run_names_nobody(store, monkeypatch):
-    for name in ("node", "release", "version"):  # may contain the name of a host or a builder
-        monkeypatch.setattr(_machine.platform, name, lambda: pytest.fail("not to be asked"))
-    monkeypatch.setattr(socket, "gethostname", lambda: pytest.fail("not to be asked"))
+def test_run_records_no_host_name(store, monkeypatch):
+    for name in ("node", "release", "version"):  # may contain the name of a host or of a user
+        monkeypatch.setattr(_machine.platform, name, lambda: pytest.fail("must not be called"))
+    monkeypatch.setattr(socket, "gethostname", lambda: pytest.fail("must not be called"))
     assert store.begin_run("c").machine["system"] == f"{platform.system()} {platform.machine()}"
 
 
-# -------------------------------------------------------------------- files that are no store
+# -------------------------------------------------------------------- invalid files
 
 
-def refused(path, match, **options):
-    """Assert that opening is refused, and that no file has changed or come to be."""
+def assert_raises(path, match, **options):
+    """Assert that opening raises, and that no file was changed or created."""
     before = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
     with pytest.raises(StoreError, match=match) as caught:
         Store.open(path, **options)
@@ -228,36 +228,36 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def full(path, model):
-    """The path of a closed store with many rows."""
+    """Return the path of a closed store with many rows."""
     return Path(shutil.copy(model, path))
 
 
-def test_something_else_is_refused(path):
+def test_foreign_content_raises(path):
     assert issubclass(StoreError, TreegramError)
     for content in (b"title = 'a study'\n" * 100, bytes(5000), os.urandom(5000)):
         path.write_bytes(content)
-        refused(path, "is not a store of results|is damaged")
-        refused(path, "is not a store of results|is damaged", create=False)
+        assert_raises(path, "is not a store of results|is damaged")
+        assert_raises(path, "is not a store of results|is damaged", create=False)
 
 
-def test_a_truncated_store_is_refused(full):
+def test_truncated_store_raises(full):
     content = full.read_bytes()
     for length in (200, len(content) // 2, len(content) - 4096):
         full.write_bytes(content[:length])
-        refused(full, "damaged")
+        assert_raises(full, "damaged")
 
 
-def test_files_of_other_programs_and_versions_are_refused(path, full):
+def test_files_of_other_programs_and_versions_raise(path, full):
     with closing(sqlite3.connect(path.with_name("other.db"))) as connection:
         connection.execute("CREATE TABLE things (name)")
-    refused(path.with_name("other.db"), "is an SQLite file of another program")
+    assert_raises(path.with_name("other.db"), "is an SQLite file of another program")
     for version in (3, 4, 6):
         with closing(sqlite3.connect(full)) as connection:
             connection.execute(f"PRAGMA user_version = {version}")
-        refused(full, f"of version {version}, but this treegram reads version 5")
+        assert_raises(full, f"of version {version}, but this treegram reads version 5")
 
 
-def test_a_record_that_cannot_be_read_is_an_error_of_the_store(full):
+def test_unreadable_record_raises_store_error(full):
     for change in ("chosen = '[1'", "actual = x''", "predicted = x'4201'", "actual = 'text'", "seconds = 'long'"):
         copy = Path(shutil.copy(full, full.with_name("copy.db")))
         with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
@@ -266,14 +266,14 @@ def test_a_record_that_cannot_be_read_is_an_error_of_the_store(full):
             store.rows()
 
 
-def test_values_of_another_type_are_refused(full):
+def test_values_of_the_wrong_type_raise(full):
     with Store.open(full) as store:
         store.begin_run("treegram evaluate")
     with closing(sqlite3.connect(full, isolation_level=None)) as connection:
         connection.execute("UPDATE result SET n_fits = 'many'")
         connection.execute("UPDATE run SET versions = '[]'")
         connection.execute(
-            "INSERT INTO dataset VALUES ('A', 1, '{}', 1.0, 1.0, 0, 'd', '{\"mean\": 1}')"  # a table of numbers lacks names
+            "INSERT INTO dataset VALUES ('A', 1, '{}', 1.0, 1.0, 0, 'd', '{\"mean\": 1}')"  # fields of the targets are missing
         )
         connection.execute("INSERT INTO gram_time VALUES ('k', 'A', 'wl', '{}', 'long', 0, 1)")
     with Store.open(full) as store:
@@ -282,7 +282,7 @@ def test_values_of_another_type_are_refused(full):
                 read()
 
 
-def test_a_text_that_is_not_utf8_is_damage(full):
+def test_text_that_is_not_utf8_raises(full):
     with Store.open(full) as store:
         store.put_study("s", "text")
         store._connection.execute("UPDATE study SET text = CAST(x'43e93d' AS TEXT)")
@@ -290,20 +290,20 @@ def test_a_text_that_is_not_utf8_is_damage(full):
             store.study()
 
 
-def test_paths_without_a_store(tmp_path, path):
-    refused(path, "There is no store", create=False)
+def test_missing_or_empty_files_raise_unless_created(tmp_path, path):
+    assert_raises(path, "There is no store", create=False)
     with pytest.raises(StoreError, match="does not exist; create it first"):
         Store.open(tmp_path / "none" / "s.db")
     with pytest.raises(StoreError, match="unable to open database file"):
         Store.open(tmp_path)
     path.touch()
-    refused(path, "is empty, not a store", create=False)
+    assert_raises(path, "is empty, not a store", create=False)
     with Store.open(path) as store:
         assert store.rows() == []
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_store_can_be_read_but_not_written(full):
+def test_read_only_store_can_be_read_but_not_written(full):
     full.chmod(0o400)
     with Store.open(full, create=False) as store:
         assert len(store.rows()) == 60
@@ -320,7 +320,7 @@ def test_reading_changes_no_byte(full):
     assert [file.name for file in full.parent.iterdir()] == [full.name]
 
 
-def test_a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room(full):
+def test_full_disk_loses_nothing_and_writing_can_continue_later(full):
     with Store.open(full) as store:
         (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -334,7 +334,7 @@ def test_a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room(full
         assert store.done("new") == {(0, fold) for fold in range(n_done + 1)}
 
 
-# -------------------------------------------------------------------- killed processes, and several
+# -------------------------------------------------------------------- killed and concurrent processes
 
 WRITER = """
 with Store.open(path) as store:
@@ -346,13 +346,13 @@ with Store.open(path) as store:
 """
 
 
-def test_a_writer_killed_at_any_moment_leaves_all_rows_that_it_finished(path):
+def test_killed_writer_leaves_all_finished_rows(path):
     rng = random.Random(5)
     n_before = 0
     for _ in range(4):
         process = start(WRITER, path)
         lines = [process.stdout.readline() for _ in range(rng.randrange(1, 40))]
-        time.sleep(rng.random() * 0.005)  # into the middle of something
+        time.sleep(rng.random() * 0.005)  # so that the kill interrupts a write
         process.send_signal(signal.SIGKILL)
         lines += process.stdout.readlines()  # communicate() would lose what was read ahead
         process.communicate()
@@ -377,7 +377,7 @@ for i in range(40):
 """
 
 
-def test_two_processes_write_to_one_store(path):
+def test_two_processes_can_write_to_one_store(path):
     workers = [start(SHARER, path) for _ in range(2)]  # both create the store at the same time
     for worker in workers:
         assert worker.stdout.readline() == "ready\n"

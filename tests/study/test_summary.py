@@ -1,4 +1,4 @@
-"""The finished numbers: each against a hand calculation, the paper's own table, or the test it comes from."""
+"""Tests of summaries against hand calculations, the paper's own table, and the statistical tests."""
 
 import json
 from dataclasses import asdict, replace
@@ -35,7 +35,7 @@ def store(tmp_path):
 
 
 def add(store, study, kernel, dataset, accuracies, chosen=None):
-    """Add rows of a cell: accuracies are {(repeat, fold): accuracy}, or a list of repeats."""
+    """Add the rows of a cell; accuracies are {(repeat, fold): accuracy}, or a list of repeats."""
     if not isinstance(accuracies, dict):
         accuracies = {(r, f): one for r, repeat in enumerate(accuracies) for f, one in enumerate(repeat)}
     entry = next(entry for entry in study.kernels if entry.name == kernel)
@@ -58,7 +58,7 @@ def only_cell(study, store):
 # -------------------------------------------------------------------- cells
 
 
-def test_the_mean_and_deviation_are_those_of_repeats(store):
+def test_mean_and_deviation_are_computed_over_repeats(store):
     add(store, STUDY, "WL", "D", [[0.5, 0.7], [0.6, 0.8], [0.9, 0.9]])
     cell = only_cell(STUDY, store)
     assert cell.repeats == (0, 1, 2)
@@ -77,19 +77,19 @@ def test_only_complete_repeats_count(store):
     assert sum(count for _, count in cell.chosen) == 2
 
 
-def test_repeats_that_the_study_no_longer_has_do_not_count(store):
+def test_repeats_beyond_those_of_the_study_do_not_count(store):
     add(store, STUDY, "WL", "D", {(0, 0): 0.7, (0, 1): 0.9, (1, 0): 0.1, (1, 1): 0.2})
     cell = only_cell(replace(STUDY, protocol=replace(STUDY.protocol, repeats=1)), store)
     assert (cell.repeats, cell.mean) == ((0,), pytest.approx(80))
 
 
-def test_an_empty_store_gives_empty_cells(store):
+def test_empty_store_gives_empty_cells(store):
     cell = only_cell(STUDY, store)
     assert (cell.repeats, cell.mean, cell.deviation, cell.chosen, cell.gram_seconds) == ((), None, None, (), None)
     assert not cell.mark
 
 
-def test_rows_are_found_by_what_they_are_not_by_name(store):
+def test_rows_are_found_by_key_not_by_name(store):
     add(store, STUDY, "WL", "D", [[0.5, 0.7]])
     renamed = replace(STUDY, kernels=(replace(WL, name="Weisfeiler-Lehman", note="new"),))
     assert only_cell(renamed, store).mean == pytest.approx(60)
@@ -110,7 +110,7 @@ def test_rows_are_found_by_what_they_are_not_by_name(store):
     ],
     ids=["both", "ours alone", "theirs alone", "theirs alone, small", "neither"],
 )
-def test_the_margin_is_two_deviations_of_the_difference(store, repeats, deviation, margin):
+def test_margin_is_two_deviations_of_the_difference(store, repeats, deviation, margin):
     add(store, STUDY, "WL", "D", repeats)
     published = {"accuracy": {"D": 75.0}, "deviation": {} if deviation is None else {"D": deviation}}
     cell = only_cell(replace(STUDY, kernels=(with_published(WL, **published),)), store)
@@ -119,7 +119,7 @@ def test_the_margin_is_two_deviations_of_the_difference(store, repeats, deviatio
     assert cell.mark == ("down" if margin is not None and margin < 5 else "")
 
 
-def test_words_in_a_published_table_are_no_number(store):
+def test_words_in_a_published_table_are_kept_as_words(store):
     add(store, STUDY, "WL", "D", [[0.5, 0.7]])
     study = replace(STUDY, kernels=(with_published(WL, accuracy={"D": "out of memory"}),))
     cell = only_cell(study, store)
@@ -128,14 +128,14 @@ def test_words_in_a_published_table_are_no_number(store):
     assert not summarize(store, STUDY).has_published
 
 
-def test_our_time_stands_beside_the_published_one(store):
+def test_cell_has_our_time_and_the_published_one(store):
     store.add_gram_time(entry_key(STUDY, WL, "D"), GramTime("D", "WL", {"n_iterations": 2}, 0.5, learns=False, run=1))
     study = replace(STUDY, kernels=(with_published(WL, seconds={"D": 60.0}),))
     cell = only_cell(study, store)
     assert (cell.gram_seconds, cell.published_seconds, cell.learns) == (0.5, 60.0, False)
 
 
-def test_what_was_chosen_is_counted(store):
+def test_chosen_parameters_are_counted(store):
     chosen = {(r, f): {"kernel": "wl", "n_iterations": 2, "C": 1.0} for r in range(2) for f in range(2)}
     chosen[1, 1] = {"kernel": "wl", "n_iterations": 0, "C": 10}
     add(store, STUDY, "WL", "D", [[0.5, 0.7], [0.5, 0.7]], chosen)
@@ -143,7 +143,7 @@ def test_what_was_chosen_is_counted(store):
     assert cell.chosen == (("n_iterations 2, C 1", 3), ("n_iterations 0, C 10", 1))
 
 
-def test_of_several_kernels_the_chosen_one_is_named(store):
+def test_chosen_kernel_is_named_if_there_are_several(store):
     entry = StudyEntry(
         "both", (KernelSpec("wl", param_grid={"n_iterations": (0, 1)}), KernelSpec("oddst", param_grid={"depth": (1,)}))
     )
@@ -154,18 +154,18 @@ def test_of_several_kernels_the_chosen_one_is_named(store):
     assert dict(cell.chosen) == {"kernel wl, n_iterations 1, C 1": 1, "kernel oddst, depth 1, C 1": 1}
 
 
-def test_the_majority_is_the_largest_class(store):
+def test_baseline_accuracy_is_the_share_of_the_largest_class(store):
     store.put_dataset(DatasetFacts("D", 50, {"-1": 10, "1": 40}, 3.0, 2.0, 1, "d1"))
     assert summarize(store, STUDY).baseline("D") == 80.0
     assert summarize(store, replace(STUDY, datasets=("E",))).baseline("E") is None
 
 
-def test_kernels_say_what_they_learn_from(store):
+def test_kernel_table_says_which_graphs_a_kernel_learns_from(store):
     scaled = StudyEntry("scaled", (KernelSpec("wlcl", attributes=("robust",)),))
     entries = (WL, scaled, replace(scaled, name="on all", fitted_on="all"), replace(WL, name="WL all", fitted_on="all"))
     study = replace(STUDY, kernels=entries)
     summary = summarize(store, study)
-    assert [summary.learns_from(entry) for entry in entries] == [None] * 4  # until they were run
+    assert [summary.learns_from(entry) for entry in entries] == [None] * 4  # before they were run
     for entry in entries:
         learns = entry.choices != WL.choices
         store.add_gram_time(entry_key(study, entry, "D"), GramTime("D", entry.name, {}, 0.5, learns, run=1))
@@ -177,7 +177,7 @@ def test_kernels_say_what_they_learn_from(store):
     assert [cell.text for cell in rows[2][:3]] == ["on all", "wlcl; attributes robust", "all graphs"]
 
 
-# -------------------------------------------------------------------- tests over data sets
+# -------------------------------------------------------------------- rankings over data sets
 
 NAMES = ("A", "B", "C")
 
@@ -208,20 +208,20 @@ def test_kernels_are_ranked_by_their_means(store):
     assert (comparison.missing, comparison.published, comparison.dropped) == ((), None, ())
 
 
-def test_a_missing_cell_forbids_the_ranking_and_is_named(store):
+def test_missing_cell_prevents_the_ranking_and_is_named(store):
     study = three_kernels(comparisons=(Comparison("all", NAMES, ("D", "E")),))
     fill(store, study, skip={("B", "E")})
     (comparison,) = summarize(store, study).comparisons
     assert (comparison.ours, comparison.missing) == (None, (("B", "E"),))
 
 
-def test_a_study_without_comparisons_gets_one_of_everything(store):
+def test_study_without_comparisons_compares_all_kernels(store):
     (comparison,) = summarize(store, three_kernels()).comparisons
     assert (comparison.kernels, comparison.datasets) == (NAMES, ("D", "E"))
     assert not summarize(store, replace(three_kernels(), datasets=("D",))).comparisons
 
 
-def test_an_entry_with_data_sets_of_its_own_is_planned_on_these_alone(store):
+def test_entry_with_its_own_data_sets_is_planned_only_on_these(store):
     whole = three_kernels()
     first, *others = whole.kernels
     study = replace(whole, kernels=(replace(first, datasets=("E",)), *others))
@@ -243,8 +243,8 @@ def test_two_kernels_are_compared_as_a_pair(store):
     assert (pair.kernel, pair.baseline, [test.dataset for test in pair.tests]) == ("A", "B", ["D", "E"])
 
 
-def test_the_papers_own_table_does_not_carry_its_claims(store):
-    """chi2 = 22.25, p = 0.008, CD = 5.53: ODDCL_ST is better than P2K alone; with GH and SP p = 0.49, nothing."""
+def test_published_table_of_the_paper_does_not_support_all_its_claims(store):
+    """chi2 = 22.25, p = 0.008, CD = 5.53: ODDCL_ST is better only than P2K; with GH and SP p = 0.49, no difference."""
     six, three = summarize(store, read_study("paper")).comparisons
     ranking = six.published
     assert (ranking.statistic, ranking.p_value) == (pytest.approx(22.25, abs=0.01), pytest.approx(0.008, abs=1e-3))
@@ -278,11 +278,11 @@ def test_pairs_are_tested_on_the_folds_that_both_have(store):
     assert pair.posterior == bayesian_signed_rank(differences, rope=ROPE)
 
 
-def test_of_several_rivals_the_best_of_each_data_set_is_met_on_the_repeats_of_both(store):
+def test_best_of_several_baselines_is_tested_on_common_repeats(store):
     study = three_kernels(pairs=(Pair("A", ("B", "C"), ("D", "E")),))
     add(store, study, "A", "D", [[0.8, 0.8], [0.8, 0.6], [0.8, 0.8]])
     add(store, study, "B", "D", [[0.7, 0.7], [0.7, 0.7], [0.7, 0.8]])
-    add(store, study, "C", "D", [[0.9, 0.7]])  # the best on the one repeat that it has
+    add(store, study, "C", "D", [[0.9, 0.7]])  # the best on its only repeat
     add(store, study, "A", "E", [[0.5, 0.6], [0.5, 0.7]])
     add(store, study, "B", "E", [[0.9, 0.9], [0.9, 0.8]])
     (pair,) = summarize(store, study).pairs
@@ -293,7 +293,7 @@ def test_of_several_rivals_the_best_of_each_data_set_is_met_on_the_repeats_of_bo
     assert [test.published for test in pair.tests] == [None, None]
 
 
-def test_kernels_are_ranked_on_the_repeats_that_all_have(store):
+def test_kernels_are_ranked_on_common_repeats(store):
     study = three_kernels(comparisons=(Comparison("all", NAMES, ("D", "E")),))
     fill(store, study, skip={("B", "D")})
     add(store, study, "B", "D", {(1, 0): 0.5, (1, 1): 0.6})
@@ -313,7 +313,7 @@ def test_fewer_repeats_can_be_planned(store):
     assert [(cell.n_planned, len(cell.repeats)) for cell in summary.cells] == [(3, 3), (2, 2), (1, 0), (1, 0)]
 
 
-def test_one_data_set_says_nothing_about_data_sets(store):
+def test_single_data_set_has_no_posterior_over_data_sets(store):
     study = three_kernels(pairs=(Pair("A", ("B",), ("D",)),))
     fill(store, study)
     (pair,) = summarize(store, study).pairs
@@ -330,7 +330,7 @@ def test_published_pairs_are_tested_from_means_and_deviations(store):
     assert {(test.corrected, test.posterior) for test in pair.tests} == {(None, None)}
 
 
-def test_one_repeat_is_enough_for_the_folds(store):
+def test_one_repeat_is_enough_for_the_corrected_test(store):
     study = three_kernels(pairs=(Pair("A", ("B",), ("D",)),))
     for kernel, accuracies in (("A", [[0.9, 0.7]]), ("B", [[0.6, 0.7]])):
         add(store, study, kernel, "D", accuracies)
@@ -338,7 +338,7 @@ def test_one_repeat_is_enough_for_the_folds(store):
     assert test.corrected.difference == pytest.approx(15)
 
 
-def test_all_pairs_are_tested_on_each_data_set_and_corrected_there(store):
+def test_all_pairs_are_tested_and_corrected_per_data_set(store):
     study = three_kernels()
     fill(store, study, skip={("B", "E")})
     summary = summarize(store, study)
@@ -352,10 +352,10 @@ def test_all_pairs_are_tested_on_each_data_set_and_corrected_there(store):
     assert summary.pairwise[3].holm == summary.pairwise[3].corrected.p_value
 
 
-# -------------------------------------------------------------------- as data
+# -------------------------------------------------------------------- JSON
 
 
-def test_a_summary_is_fit_for_json_and_does_not_depend_on_the_order_of_rows(tmp_path):
+def test_summary_is_json_serializable_and_independent_of_row_order(tmp_path):
     study = three_kernels(pairs=(Pair("A", ("B",), ("D", "E")),))
     accuracies = {(r, f): (3 + r * f + f) / 10 for r in range(3) for f in range(2)}
     summaries = []
@@ -368,21 +368,21 @@ def test_a_summary_is_fit_for_json_and_does_not_depend_on_the_order_of_rows(tmp_
     assert summaries[0] == summaries[1]
 
 
-# -------------------------------------------------------------------- numbers
+# -------------------------------------------------------------------- regression and other metrics
 
 
-def number_row(dataset, kernel, repeat, fold, error):
-    """A fold in which every number is predicted too high by so much, and whose targets have variance 1."""
+def regression_row(dataset, kernel, repeat, fold, error):
+    """Return a fold whose predictions are all too high by ``error``, and whose targets have variance 1."""
     row = make_row(dataset, kernel, repeat, fold, 0.5, {"alpha": 1.0})
     return replace(row, actual=(-1.0, 1.0), predicted=(-1.0 + error, 1.0 + error))
 
 
-def number_facts(name, deviation):
+def regression_facts(name, deviation):
     numbers = {"lowest": -1.0, "highest": 1.0, "mean": 0.0, "deviation": deviation, "mean_error": 0.9}
     return DatasetFacts(name, 10, {}, 5.0, 5.0, 0, "d", numbers)
 
 
-def test_of_numbers_the_lower_error_is_better(store):
+def test_lower_regression_error_is_better(store):
     names, datasets = ("low", "middle", "high"), ("D", "E")
     entries = tuple(
         replace(WL, name=name, choices=(KernelSpec("wl", {"n_iterations": i}),)) for i, name in enumerate(names)
@@ -390,13 +390,13 @@ def test_of_numbers_the_lower_error_is_better(store):
     protocol = replace(PROTOCOL, task="regression")
     study = Study("numbers", datasets, entries, protocol, pairs=(Pair("low", ("high",), datasets),))
     for dataset, deviation in (("D", 2.0), ("E", 4.0)):
-        store.put_dataset(number_facts(dataset, deviation))
+        store.put_dataset(regression_facts(dataset, deviation))
         for i, entry in enumerate(entries):
             for repeat in range(3):
                 for fold in range(2):
                     error = (i + 1) / 4 + (repeat + fold) / 64
                     store.add_row(
-                        entry_key(study, entry, dataset), number_row(dataset, entry.name, repeat, fold, error)
+                        entry_key(study, entry, dataset), regression_row(dataset, entry.name, repeat, fold, error)
                     )
     summary = summarize(store, study)
     cell = summary.row("low")[0]
@@ -406,29 +406,29 @@ def test_of_numbers_the_lower_error_is_better(store):
     assert cell.others["R²"][0] == pytest.approx(np.mean([1 - fold**2 for repeat in cell.folds for fold in repeat]))
     assert summary.baseline("D") == 0.9
     (pair,) = summary.pairs
-    # Half a unit of error less: 25 % of the targets' deviation on D, 12.5 % on E.
+    # An error that is smaller by 0.5 is 25 % of the deviation of the targets on D, and 12.5 % on E.
     assert [test.corrected.difference for test in pair.tests] == pytest.approx([25.0, 12.5])
     assert pair.posterior.first_better > 0.5 > pair.posterior.second_better
 
 
-def test_of_numbers_the_lowest_error_has_rank_one(store):
+def test_lowest_regression_error_has_rank_one(store):
     entries = tuple(replace(WL, name=f"K{i}", choices=(KernelSpec("wl", {"n_iterations": i}),)) for i in range(3))
     study = Study("numbers", ("D", "E"), entries, replace(PROTOCOL, repeats=1, task="regression"))
     for dataset in study.datasets:
         for i, entry in enumerate(entries):
             for fold in range(2):
-                store.add_row(entry_key(study, entry, dataset), number_row(dataset, entry.name, 0, fold, 1.0 + i))
+                store.add_row(entry_key(study, entry, dataset), regression_row(dataset, entry.name, 0, fold, 1.0 + i))
     (comparison,) = summarize(store, study).comparisons
     assert comparison.ours.mean_ranks == (1.0, 2.0, 3.0)
 
 
-def test_rows_of_other_targets_than_the_study_says_are_refused(store):
-    store.add_row(entry_key(STUDY, WL, "D"), number_row("D", "WL", 0, 0, 1.0))
+def test_rows_of_another_task_raise(store):
+    store.add_row(entry_key(STUDY, WL, "D"), regression_row("D", "WL", 0, 0, 1.0))
     with pytest.raises(StoreError, match="WL on D has results of another task"):
         summarize(store, STUDY)
 
 
-def test_other_scores_are_means_over_the_folds_that_define_them(store):
+def test_other_scores_are_means_over_folds_where_they_are_defined(store):
     for fold, area in enumerate([1.0, None]):
         row = replace(make_row("D", "WL", 0, fold, 0.5, {}), actual=(0, 1), predicted=(1, 1), roc_auc=area)
         store.add_row(entry_key(STUDY, WL, "D"), row)
@@ -439,7 +439,7 @@ def test_other_scores_are_means_over_the_folds_that_define_them(store):
     }
 
 
-def test_another_score_can_be_tested(store):
+def test_another_metric_can_be_used_for_the_tests(store):
     entries = tuple(replace(WL, name=f"K{i}", choices=(KernelSpec("wl", {"n_iterations": i}),)) for i in range(3))
     study = Study("areas", ("D", "E"), entries, replace(PROTOCOL, metric="ROC AUC"))
     for dataset in study.datasets:
@@ -452,7 +452,7 @@ def test_another_score_can_be_tested(store):
                     store.add_row(entry_key(study, entry, dataset), row)
     summary = summarize(store, study)
     first, second, _ = summary.column("D")
-    assert (first.repeats, second.repeats) == ((0, 1), (0, 1, 2))  # one fold has no area
+    assert (first.repeats, second.repeats) == ((0, 1), (0, 1, 2))  # one fold has no ROC AUC
     assert first.mean == pytest.approx(90.5)
     assert list(first.others) == ["accuracy", "balanced accuracy", "macro F1"]
     assert summary.baseline("D") == 50.0
@@ -464,21 +464,21 @@ def test_another_score_can_be_tested(store):
     ("metric", "baseline"),
     [("accuracy", 70.0), ("balanced accuracy", 50.0), ("macro F1", 100 * (2 * 0.7 / 1.7) / 2), ("ROC AUC", 50.0)],
 )
-def test_the_largest_class_has_a_value_of_every_score(store, metric, baseline):
+def test_baseline_of_every_metric(store, metric, baseline):
     store.put_dataset(DatasetFacts("D", 10, {"a": 7, "b": 3}, 5.0, 5.0, 0, "d"))
     study = replace(STUDY, protocol=replace(PROTOCOL, metric=metric))
     assert summarize(store, study).baseline("D") == pytest.approx(baseline)
 
 
-def test_points_of_errors_are_hundredths_of_the_deviation_of_targets(store):
+def test_regression_differences_are_percentages_of_the_target_deviation(store):
     for metric, expected in (("mean absolute error", 25.0), ("RMSE", 25.0), ("R²", 75.0)):
         entries = tuple(
             replace(WL, name=name, choices=(KernelSpec("wl", {"n_iterations": i}),)) for i, name in enumerate("AB")
         )
         study = Study("numbers", ("D",), entries, replace(PROTOCOL, repeats=1, task="regression", metric=metric))
-        store.put_dataset(number_facts("D", 2.0))
+        store.put_dataset(regression_facts("D", 2.0))
         for entry, error in zip(entries, (0.5, 1.0), strict=True):
             for fold in range(2):
-                store.add_row(entry_key(study, entry, "D"), number_row("D", entry.name, 0, fold, error))
+                store.add_row(entry_key(study, entry, "D"), regression_row("D", entry.name, 0, fold, error))
         (test,) = summarize(store, study).pairwise
         assert test.corrected.difference == pytest.approx(expected)

@@ -1,4 +1,4 @@
-"""Study files: every mistake is an error with its key, and identity covers everything that determines a result."""
+"""Tests of study files: errors name the key, and the identity covers everything that determines a result."""
 
 import hashlib
 from dataclasses import replace
@@ -102,7 +102,7 @@ def write(tmp_path):
 
 
 def whole_study():
-    """The study of BASE, built in Python."""
+    """Return the study of BASE, built in Python."""
     terms = (KernelSpec("wlcl"), KernelSpec("wlcl", {"gamma": 0.5}, attributes=("standard",)))
     grid = {"depth": (0, 1), "lam": (0.5, 1)}
     first = StudyEntry(
@@ -129,11 +129,11 @@ def whole_study():
     )
 
 
-def test_all_of_a_file_is_read(write):
+def test_whole_study_file_is_read(write):
     assert read_study(write(BASE)) == whole_study()
 
 
-def test_a_study_built_in_python_is_checked_stored_and_read_again():
+def test_study_built_in_python_is_checked_and_round_trips():
     study = whole_study()
     assert check_study(study) == study
     assert parse_study("mine", study.text.encode(), "stored") == study
@@ -146,7 +146,7 @@ def test_a_study_built_in_python_is_checked_stored_and_read_again():
         check_study(wrong)
 
 
-def test_an_entry_may_have_data_sets_of_its_own(write):
+def test_entry_can_have_its_own_data_sets(write):
     text = 'datasets = ["A", "B"]\n[[kernels]]\nname = "k"\nkernel = "csm"\ndatasets = ["{}"]\n'
     (entry,) = read_study(write(text.format("B"))).kernels
     assert (entry.is_for("A"), entry.is_for("B")) == (False, True)
@@ -154,7 +154,7 @@ def test_an_entry_may_have_data_sets_of_its_own(write):
         read_study(write(text.format("C")))
 
 
-def test_what_is_left_out_has_the_defaults_of_the_paper(write):
+def test_defaults_are_those_of_the_paper(write):
     study = read_study(write('datasets = ["A"]\n[[kernels]]\nname = "k"\nkernel = "csm"\n'))
     assert study.protocol == Protocol() == read_study("paper").protocol
     assert study == Study("mine", ("A",), (StudyEntry("k", (KernelSpec("csm"),)),))
@@ -276,7 +276,7 @@ WRONG = [
 ]
 
 
-def test_a_mistake_is_an_error_with_its_key(write):
+def test_invalid_files_raise_and_name_the_key(write):
     for old, new, message in WRONG:
         assert old in BASE, old
         path = write(BASE.replace(old, new, 1))
@@ -287,7 +287,7 @@ def test_a_mistake_is_an_error_with_its_key(write):
         assert isinstance(caught.value, ValueError)
 
 
-def test_baselines_draws_rivals_and_fewer_repeats_are_read(write):
+def test_baselines_reseed_pairs_and_repeats_are_read(write):
     more = """[[kernels]]
 name = "net"
 baseline = "gin"
@@ -311,7 +311,7 @@ datasets = ["mine"]
     assert study.digest == hashlib.sha256(study.text.encode()).hexdigest()
 
 
-def test_baselines_predict_no_numbers(write):
+def test_gin_and_published_accuracies_raise_in_regression(write):
     text = 'datasets = ["A"]\n[protocol]\ntask = "regression"\n[[kernels]]\nname = "k"\n'
     with pytest.raises(StudyError, match=r"kernels\[0\].baseline: \"gin\" predicts classes"):
         read_study(write(text + 'baseline = "gin"\n'))
@@ -319,7 +319,7 @@ def test_baselines_predict_no_numbers(write):
         read_study(write(text + 'kernel = "wl"\npublished.accuracy.A = 80\n'))
 
 
-def test_files_that_are_no_study(write):
+def test_files_that_are_not_studies_raise(write):
     wrong = {
         b"": ": the key 'datasets' is missing",
         b"datasets = ['b']\nkernels = []": ": kernels: must be a list of at least one element, got an empty list",
@@ -336,11 +336,11 @@ def test_files_that_are_no_study(write):
         assert str(caught.value).startswith(f"{path}{words}"), content[:20]
 
 
-def test_line_ends_and_a_mark_of_the_encoding_do_not_matter(write):
+def test_line_endings_and_a_byte_order_mark_are_accepted(write):
     assert read_study(write(b"\xef\xbb\xbf" + BASE.replace("\n", "\r\n").encode())) == whole_study()
 
 
-def test_names_and_paths(write, tmp_path, monkeypatch):
+def test_shipped_names_come_before_paths_and_missing_studies_raise(write, tmp_path, monkeypatch):
     assert {"beyond", "paper"} <= set(shipped_studies())
     assert read_study("paper").name == "paper"
     monkeypatch.chdir(tmp_path)
@@ -356,7 +356,7 @@ def test_names_and_paths(write, tmp_path, monkeypatch):
 
 @given(st.integers(0, len(BASE) - 1), st.integers(0, 12), st.text("[]{}\"'=,.#\n\\ a1é", max_size=6))
 @settings(max_examples=120, deadline=None)
-def test_a_damaged_study_is_a_study_or_a_study_error(tmp_path_factory, start, length, inserted):
+def test_damaged_study_is_read_or_raises_study_error(tmp_path_factory, start, length, inserted):
     path = tmp_path_factory.getbasetemp() / "damaged.toml"
     path.write_text(BASE[:start] + inserted + BASE[start + length :], encoding="utf-8")
     try:
@@ -399,7 +399,7 @@ studies = st.builds(Study, st.text(), st.just(("A", "B")), st.lists(rows, min_si
 
 
 def exactly(value):
-    """The value with its types told apart where Python's equality does not: True is not 1, an order is not another."""
+    """Return the value with differences that Python's equality ignores: True is not 1, and the order matters."""
     if isinstance(value, KernelSpec):
         grid = tuple((name, exactly(listed)) for name, listed in value.param_grid.items())
         fixed = frozenset((name, exactly(one)) for name, one in value.parameters.items())
@@ -409,21 +409,21 @@ def exactly(value):
     return isinstance(value, bool), value
 
 
-def all_that_counts(study, entry, dataset):
+def relevant_fields(study, entry, dataset):
     return dataset, exactly(entry.choices), replace(study.protocol, repeats=1, C=tuple(sorted(study.protocol.C)))
 
 
 @given(studies, studies, st.sampled_from("AB"), st.sampled_from("AB"))
 @settings(max_examples=60, deadline=None)
-def test_keys_are_equal_where_all_that_counts_is(one, two, first, second):
-    whole = [all_that_counts(study, study.kernels[0], name) for study, name in ((one, first), (two, second))]
+def test_keys_are_equal_if_and_only_if_the_relevant_fields_are(one, two, first, second):
+    whole = [relevant_fields(study, study.kernels[0], name) for study, name in ((one, first), (two, second))]
     keys = [entry_key(study, study.kernels[0], name) for study, name in ((one, first), (two, second))]
     assert (keys[0] == keys[1]) == (whole[0] == whole[1])
 
 
 @given(studies, rows, st.integers(1, 100))
 @settings(max_examples=60, deadline=None)
-def test_additions_change_no_key(study, new, repeats):
+def test_additions_do_not_change_the_key(study, new, repeats):
     entry = study.kernels[0]
     larger = replace(
         study,
@@ -439,7 +439,7 @@ def test_additions_change_no_key(study, new, repeats):
 
 @given(studies, st.data())
 @settings(max_examples=60, deadline=None)
-def test_any_change_of_what_counts_changes_the_key(study, data):
+def test_any_relevant_change_changes_the_key(study, data):
     entry = study.kernels[0]
     protocol, choice = study.protocol, entry.choices[0]
     changed = data.draw(
@@ -461,7 +461,7 @@ def test_any_change_of_what_counts_changes_the_key(study, data):
     assert entry_key(*changed, "A") != entry_key(study, entry, "A")
 
 
-def test_the_key_does_not_depend_on_how_a_value_is_written_but_on_the_order_of_preference():
+def test_key_depends_on_the_order_of_values_but_not_on_their_spelling():
     def key(choice, penalties=(1.0, 10.0)):
         study = Study("s", ("A",), (StudyEntry("e", (choice,)),), Protocol(C=penalties))
         return entry_key(study, study.kernels[0], "A")
@@ -477,12 +477,12 @@ def test_the_key_does_not_depend_on_how_a_value_is_written_but_on_the_order_of_p
     assert plain != key(KernelSpec("csm", {"gamma": 1, "weights": (1, 2)}, {"threshold": (0, 1), "max_size": (2, 3)}))
 
 
-def test_the_key_is_the_same_on_every_machine():
+def test_key_matches_the_recorded_value():
     study = Study("s", ("A",), (StudyEntry("e", (KernelSpec("oddcl", {"counting": "visits"}, {"lam": (0.5, 1)}),)),))
     assert entry_key(study, study.kernels[0], "A") == "57eff0b9ac0560e5"
 
 
-def test_class_weights_are_balanced_or_none_and_change_the_key(write):
+def test_class_weight_is_validated_and_changes_the_key(write):
     text = 'datasets = ["A"]\nkernels = [{ name = "k", kernel = "wl" }]\n[protocol]\n'
     plain, weighted = read_study(write(text)), read_study(write(text + 'class_weight = "balanced"\n'))
     assert (plain.protocol.class_weight, weighted.protocol.class_weight) == ("", "balanced")
@@ -494,7 +494,7 @@ def test_class_weights_are_balanced_or_none_and_change_the_key(write):
         read_study(write(text + 'task = "regression"\nclass_weight = "balanced"\n'))
 
 
-def test_a_metric_belongs_to_its_task(write):
+def test_metric_must_belong_to_the_task(write):
     text = 'datasets = ["A"]\nkernels = [{ name = "k", kernel = "wl" }]\n[protocol]\n'
     assert read_study(write(text + 'metric = "ROC AUC"\n')).protocol.metric == "ROC AUC"
     with pytest.raises(StudyError, match=r"protocol.metric: unknown classification metric 'RMSE'"):
@@ -503,8 +503,8 @@ def test_a_metric_belongs_to_its_task(write):
         read_study(write(text + 'metric = "auc"\n'))
 
 
-def test_a_kernel_of_another_package_is_known_by_its_name(write, monkeypatch):
-    """By its entry point, before anything has loaded it; it runs like any other, and its parameters are checked."""
+def test_kernel_of_another_package_is_found_by_name(write, monkeypatch):
+    """The entry point is found before anything has loaded it; the kernel is built, and its parameters are checked."""
     from treegram import WL
     from treegram.kernels import base
 

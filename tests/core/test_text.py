@@ -1,4 +1,4 @@
-"""Words that all messages share."""
+"""Tests of the text helpers that messages share."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A kernel defined outside of the package needs public names alone, and models know it by its name."""
+"""A kernel defined outside of the package needs only public names, and models find it by its name."""
 
 from dataclasses import field
 
@@ -43,7 +43,7 @@ class Degrees(ExplicitKernel):
 
 @parameters
 class Sizes(GraphKernel):
-    """Multiply the numbers of nodes: the three methods, without a family and without axes of a grid."""
+    """Multiply the numbers of nodes: only the three methods, without a base class for features or grids."""
 
     name = "sizes"
     _allowed = {"shift": (Number(0),)}  # noqa: RUF012
@@ -70,7 +70,7 @@ def registered():
 
 
 @pytest.mark.usefixtures("registered")
-def test_models_find_it_by_name_save_and_explain_it(tmp_path):
+def test_models_find_save_and_explain_the_kernel_by_name(tmp_path):
     graphs, y = load_digits_graphs()
     graphs, y = graphs[:40], y[:40] > 4
     model = GraphSVC("degrees", C=1, cv=2).fit(graphs, y)
@@ -82,7 +82,7 @@ def test_models_find_it_by_name_save_and_explain_it(tmp_path):
     assert FeatureMap(Degrees()).fit_transform(graphs).shape[0] == 40
 
 
-def test_a_kernel_of_three_methods_has_grids_and_new_graphs():
+def test_kernel_of_three_methods_supports_grids_and_new_graphs():
     graphs = load_digits_graphs()[0][:10]
     kernel = Sizes(normalize=False)
     expected = np.outer(graphs.sizes + 1.0, graphs.sizes + 1.0)
@@ -95,7 +95,7 @@ def test_a_kernel_of_three_methods_has_grids_and_new_graphs():
 
 
 @pytest.mark.usefixtures("registered")
-def test_a_name_belongs_to_one_kernel():
+def test_duplicate_or_empty_kernel_name_raises():
     assert register_kernel(Degrees) is Degrees
     with pytest.raises(ParameterError, match=r"name of Other is that of Degrees: 'degrees'"):
         register_kernel(type("Other", (Sizes,), {"name": "degrees"}))

@@ -1,4 +1,4 @@
-"""A kernel that leaves labels or vectors of the graphs unused says so, in one warning that names a way to use them."""
+"""A kernel that ignores labels or attributes of the graphs warns once and names a way to use them."""
 
 import warnings
 
@@ -38,11 +38,11 @@ def messages(fit):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit()
-    assert all(one.filename == __file__ for one in caught)  # shown where the user called
+    assert all(one.filename == __file__ for one in caught)  # reported at the caller's line
     return [str(one.message) for one in caught]
 
 
-def test_one_warning_names_all_that_is_unused_and_how_to_use_it():
+def test_one_warning_lists_all_unused_data_and_how_to_use_it():
     graphs = graphs_with(VECTORS, EDGE_LABELS)
     (message,) = messages(lambda: WL().fit(graphs))
     assert message.startswith("WL does not use the node vectors and edge labels of these graphs.")
@@ -74,20 +74,20 @@ def test_one_warning_names_all_that_is_unused_and_how_to_use_it():
     ],
     ids=lambda value: "" if isinstance(value, tuple) else " ".join(repr(value).split()),
 )
-def test_nothing_is_said_where_all_is_used(kernel, fields):
+def test_no_warning_if_everything_is_used(kernel, fields):
     assert messages(lambda: kernel.fit(graphs_with(*fields))) == []
 
 
-def test_a_sum_says_what_no_part_uses():
+def test_sum_warns_about_what_no_part_uses():
     (message,) = messages(lambda: KernelSum([WL(), KernelSum([ODDST()])]).fit(graphs_with(VECTORS)))
     assert message.startswith("KernelSum does not use the node vectors")
 
 
-def test_labels_that_never_differ_are_nothing_to_use():
+def test_constant_labels_do_not_warn():
     graphs = Graphs.from_edges(EDGES, labels=[["C"] * 3, ["C"] * 2] * 6, attributes=VECTORS["attributes"])
     assert messages(lambda: GraphHopper().fit(graphs)) == []
 
 
-def test_auto_tries_kernels_without_a_word():
+def test_auto_does_not_warn():
     graphs = graphs_with(VECTORS, EDGE_LABELS, EDGE_VECTORS)
     assert [text for text in messages(lambda: GraphSVC("auto", cv=2).fit(graphs, Y)) if "does not use" in text] == []

@@ -1,4 +1,4 @@
-"""The public door of the experiments: what it offers, what it loads, and that reading results needs no kernel."""
+"""Tests of the public interface of treegram.study: its names, lazy imports, and reading results without kernels."""
 
 import ast
 import inspect
@@ -26,7 +26,7 @@ kernel = "wl"
 
 @pytest.fixture
 def store(tmp_path):
-    """A store with all results of a small study, closed; the study is beside it."""
+    """Return the path of a closed store with all results of a small study; the study file is next to it."""
     (tmp_path / "small.toml").write_text(STUDY)
     data = {"A": make_synthetic(20, n_nodes=12, n_edges=18, random_state=0)}
     with Store.open(tmp_path / "small.sqlite") as store:
@@ -34,7 +34,7 @@ def store(tmp_path):
     return tmp_path / "small.sqlite"
 
 
-def test_every_public_name_is_there_documented_and_told_to_type_checkers():
+def test_public_names_exist_are_documented_and_imported_for_type_checkers():
     names = treegram.study.__all__
     assert names == sorted(names, key=lambda name: (name[0].islower(), name))
     for name in names:
@@ -43,21 +43,21 @@ def test_every_public_name_is_there_documented_and_told_to_type_checkers():
         assert inspect.getdoc(value)
         assert name in dir(treegram.study)
     tree = ast.parse(inspect.getsource(treegram.study))
-    told = {
+    imported = {
         alias.name
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module.startswith("treegram.")
         for alias in node.names
     }
-    assert told == set(names)
+    assert imported == set(names)
 
 
-def test_a_name_that_does_not_exist_is_an_attribute_error():
+def test_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match=r"'treegram.study' has no attribute 'Studdy'"):
         treegram.study.Studdy  # noqa: B018
 
 
-def test_a_study_runs_from_python_and_says_so(store):
+def test_study_run_from_python_is_recorded(store):
     with Store.open(store, create=False) as opened:
         summary = summarize(opened)
         assert [run.command for run in opened.runs()] == ["treegram.study.run_study"]
@@ -65,12 +65,12 @@ def test_a_study_runs_from_python_and_says_so(store):
     assert summary.cells[0].mean is not None
 
 
-def test_a_store_without_a_study_has_no_summary(tmp_path):
+def test_summary_of_a_store_without_a_study_raises(tmp_path):
     with Store.open(tmp_path / "empty.sqlite") as store, pytest.raises(StoreError, match="holds no study yet"):
         summarize(store)
 
 
-def test_reports_go_by_the_ending(store, tmp_path):
+def test_report_format_follows_the_file_extension(store, tmp_path):
     with Store.open(store, create=False) as opened:
         summary = summarize(opened)
     for name, beginning in (("page.html", "<!doctype html>"), ("page.md", "<!-- written by treegram report -->")):
@@ -95,7 +95,7 @@ HEAVY = ["numba", "sklearn", "treegram.kernels", "treegram.graphs", "treegram.pa
     ],
     ids=["summarize", "treegram report"],
 )
-def test_reading_results_imports_neither_kernels_nor_what_compiles_them(program, store):
+def test_reading_results_imports_neither_kernels_nor_numba(program, store):
     report = f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; path = sys.argv[1]; {program}; {report}", store],

@@ -1,4 +1,4 @@
-"""The studies that come with the package: valid, and the paper's numbers are the paper's."""
+"""Tests of the studies in the package: they are valid, and published numbers match the paper."""
 
 import math
 
@@ -10,7 +10,7 @@ from treegram.study.study_file import read_study
 
 DATASETS = ("COX2", "BZR", "DHFR", "ENZYMES", "PROTEINS", "SYNTHETICnew")
 
-# Typed from the paper, independently of the file: accuracy, deviation.
+# Copied from the paper by hand, independently of the study file: accuracy, deviation.
 TABLE_1 = """
 ODDCL_ST       83.01 1.95  92.85 0.30  84.05 3.02  73.40 0.98  75.86 0.77     95.83 0.73
 ODDCL_Approx   79.99 1.20  87.12 1.14  81.48 0.36  69.95 1.12  75.93 0.59     96.1 0.74
@@ -50,7 +50,7 @@ def rows(paper):
 
 
 @pytest.mark.parametrize("name", shipped_studies())
-def test_every_shipped_study_is_valid_and_explains_itself(name):
+def test_shipped_studies_are_valid_and_described(name):
     study = read_study(name)
     assert study.name == name
     assert study.title
@@ -60,7 +60,7 @@ def test_every_shipped_study_is_valid_and_explains_itself(name):
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line[0])
-def test_accuracies_are_those_of_the_paper(rows, line):
+def test_published_accuracies_match_the_paper(rows, line):
     name, *cells = line
     accuracy, deviation = {}, {}
     for dataset, mean, spread in zip(DATASETS, cells[::2], cells[1::2], strict=True):
@@ -72,7 +72,7 @@ def test_accuracies_are_those_of_the_paper(rows, line):
     assert rows[name].published.deviation == deviation
 
 
-def test_times_are_those_of_the_paper(paper):
+def test_published_times_match_the_paper(paper):
     for entry in paper.kernels:
         times = TABLE_2.get(entry.name.partition("_")[0] if entry.name.startswith("GIK") else entry.name, ())
         expected = dict(zip(DATASETS[3:], times, strict=False))
@@ -81,14 +81,14 @@ def test_times_are_those_of_the_paper(paper):
             assert math.isclose(entry.published.seconds[dataset], seconds), (entry.name, dataset)
 
 
-def test_kernels_stand_in_the_order_of_the_table_and_ours_follow(paper):
+def test_kernels_are_in_the_order_of_the_table_followed_by_ours(paper):
     names = [entry.name for entry in paper.kernels]
     ours = ["ODDCL_ST (visits)", "ODD_ST (capped)", "ODDCL_Approx (auto)", "WL x node kernel"]
     assert names == [line[0] for line in LINES] + ours
     assert not any(paper.kernels[names.index(name)].published.accuracy for name in ours)
 
 
-def test_the_protocol_is_that_of_the_paper(paper, rows):
+def test_protocol_matches_the_paper(paper, rows):
     assert paper.datasets == DATASETS
     assert paper.protocol == Protocol(10, 10, 10, 0, (0.01, 0.1, 1, 10, 100, 1000, 10000), "training")
     for name in ("ODDCL_ST", "ODDCL_Approx", "ODD_ST", "ODDCL_ST (visits)", "ODD_ST (capped)", "ODDCL_Approx (auto)"):
@@ -97,7 +97,7 @@ def test_the_protocol_is_that_of_the_paper(paper, rows):
     assert rows["ODDCL_Approx"].choices == (KernelSpec("oddcl-approx", approximate, GRID),)
 
 
-def test_all_matrices_of_the_paper_are_normalized_with_the_papers_node_kernel(paper):
+def test_kernels_are_normalized_and_use_the_node_kernel_of_the_paper(paper):
     for entry in paper.kernels:
         (choice,) = entry.choices
         kernel = KERNELS[choice.kernel](**choice.parameters)
@@ -112,7 +112,7 @@ def test_grids_of_the_other_kernels_are_small(paper):
             assert choice.param_grid == GRID or math.prod(map(len, choice.param_grid.values())) <= 6, entry.name
 
 
-def test_statistics_are_those_of_the_paper(paper):
+def test_comparisons_and_pairs_match_the_paper(paper):
     printed = [line[0] for line in LINES]
     first, second = paper.comparisons
     assert list(first.kernels) == [name for name in printed if name not in ("GH", "SP", "CSM")]
@@ -122,7 +122,7 @@ def test_statistics_are_those_of_the_paper(paper):
     assert paper.pairs == (Pair("ODDCL_ST", "WL", ("COX2", "BZR", "DHFR", "ENZYMES")),)
 
 
-def test_the_second_study_has_the_folds_of_the_first_and_one_list_for_all_data_sets(paper):
+def test_beyond_study_has_the_folds_of_the_paper_study(paper):
     beyond = read_study("beyond")
     assert beyond.datasets == paper.datasets
     for name in ("repeats", "outer_folds", "inner_folds", "seed"):
@@ -132,7 +132,7 @@ def test_the_second_study_has_the_folds_of_the_first_and_one_list_for_all_data_s
     assert beyond.protocol.fitted_on == "all"
 
 
-def test_the_wide_study_has_every_kernel_and_none_of_the_data_sets_that_auto_was_made_on(rows):
+def test_wide_study_has_every_kernel_and_no_data_set_used_to_design_auto(rows):
     wide = read_study("wide")
     made_on = {"ENZYMES", "PROTEINS", "SYNTHETICnew", "COX2", "BZR", "DHFR", "MUTAG", "Cuneiform"}
     assert len(wide.datasets) == 9
@@ -141,7 +141,7 @@ def test_the_wide_study_has_every_kernel_and_none_of_the_data_sets_that_auto_was
     assert not any(entry.fitted_on for entry in wide.kernels)
     assert wide.kernels[0].choices == (KernelSpec("auto"),)
     used = {choice.kernel for entry in wide.kernels for choice in entry.choices}
-    # All kernels that there were when it was run, but for two variants of ODDCL.
+    # All kernels that existed when it was run, except two variants of ODDCL.
     assert used == {
         "auto",
         *["csm", "gik", "graphhopper", "nspdk", "oddcl", "oddst", "p2k", "sp", "wl", "wlcl", "wloa"],
@@ -151,7 +151,7 @@ def test_the_wide_study_has_every_kernel_and_none_of_the_data_sets_that_auto_was
     assert wide.kernels[1].choices == rows["ODDCL_ST"].choices
 
 
-def test_the_wide_study_tests_auto_alone_and_against_all_others():
+def test_wide_study_compares_auto_with_all_others():
     wide = read_study("wide")
     _, *others = (entry.name for entry in wide.kernels)
     assert {pair.kernel for pair in wide.pairs} == {"auto"}

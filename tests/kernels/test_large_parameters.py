@@ -1,4 +1,4 @@
-"""Depths, radii, distances and sizes far beyond the graphs: cut where that changes nothing, refused in words where not."""
+"""Depths, radii, distances and sizes far beyond the graphs are capped if that changes nothing, and raise otherwise."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ HUGE = 2**64
 
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
 @pytest.mark.parametrize("name", ["edge_labels", "diamonds", "directed_edge_labels"])
-def test_trees_deeper_than_the_graph_equal_the_oracle(name, counting):
+def test_trees_deeper_than_the_graph_match_the_oracle(name, counting):
     collection = COLLECTIONS[name]
     expected = naive.oddst(collection, collection, depth=23, counting=counting)
     for kernel in (ODDST, ODDCL, OrderedTrees):
@@ -25,24 +25,24 @@ def test_trees_deeper_than_the_graph_equal_the_oracle(name, counting):
         np.testing.assert_allclose(K, np.reshape(expected, K.shape), rtol=1e-13)
 
 
-def test_visits_hold_no_more_depths_than_nodes():
+def test_visits_have_at_most_as_many_depths_as_nodes():
     assert new_visit(5, HUGE).codes.shape == (5, 5)
     assert new_visit(0, HUGE).codes.shape == (0, 1)
 
 
 @pytest.mark.parametrize("kernel", [ODDST, ODDCL, ODDCLApprox, OrderedTrees])
-def test_capped_trees_of_any_depth_are_those_of_the_largest_distance(kernel):
+def test_trees_of_excessive_depth_equal_those_of_the_largest_distance(kernel):
     deep, enough = (kernel(depth, counting="capped").fit_transform(GRAPHS) for depth in (HUGE, 20))
     np.testing.assert_array_equal(deep, enough)
 
 
 @pytest.mark.parametrize("kernel", [ODDST, ODDCL])
-def test_a_grid_with_a_huge_depth_is_computed(kernel):
+def test_grid_with_a_huge_depth_is_computed(kernel):
     grid = gram_array(kernel(), GRAPHS, depth=[1, HUGE], lam=[0.5, 1.2])
     np.testing.assert_allclose(grid[1, 1], kernel(HUGE, lam=1.2).fit_transform(GRAPHS), rtol=0, atol=1e-12)
 
 
-def test_matchings_are_never_larger_than_the_graphs():
+def test_matchings_are_at_most_as_large_as_the_graphs():
     graphs = COLLECTIONS["no_labels"].pack()
     largest = int(graphs.sizes.max())
     for huge in (HUGE, largest + 1):
@@ -53,7 +53,7 @@ def test_matchings_are_never_larger_than_the_graphs():
     np.testing.assert_allclose(kernel.transform(graphs), CSM(largest).fit(graphs[:1]).transform(graphs), atol=1e-14)
 
 
-def test_no_nodes_are_farther_apart_than_their_graph_is_large():
+def test_huge_distances_equal_the_largest_distance_in_the_graph():
     far = GRAPHS.sizes.max() - 1
     np.testing.assert_array_equal(NSPDK(distance=HUGE).fit_transform(GRAPHS), NSPDK(distance=far).fit_transform(GRAPHS))
     huge, enough = (GIK("nspdk", distance=d).fit_transform(GRAPHS) for d in (HUGE, far))
@@ -65,6 +65,6 @@ def test_no_nodes_are_farther_apart_than_their_graph_is_large():
     [WL(HUGE), WLCL(HUGE), WLOA(HUGE), P2K(HUGE), NSPDK(radius=HUGE), GIK(radius=HUGE), GIK(n_levels=HUGE)],
     ids=lambda kernel: f"{type(kernel).__name__}",
 )
-def test_what_cannot_be_cut_is_refused_with_the_number_that_was_asked_for(kernel):
+def test_parameters_that_cannot_be_capped_raise_memory_error(kernel):
     with pytest.raises(MemoryError, match=rf"{HUGE}.* would take .* of memory"):
         kernel.fit(GRAPHS)

@@ -1,4 +1,4 @@
-"""Gram matrices from which nothing can be learned are told, with the cure."""
+"""Tests of the warning about nearly diagonal Gram matrices, and of the remedies it suggests."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from treegram import ODDCL, WL, GraphRidge, GraphSVC, ScaleAttributes, make_synt
 from treegram.models.search import nearest_similarity
 
 
-def test_the_similarity_is_that_of_the_nearest_graph_after_normalization():
+def test_similarity_is_that_of_the_nearest_graph_after_normalization():
     rng = np.random.default_rng(0)
     X = rng.random((300, 4)) * np.arange(1, 301)[:, None]
     K = X @ X.T
@@ -18,7 +18,7 @@ def test_the_similarity_is_that_of_the_nearest_graph_after_normalization():
     np.fill_diagonal(alike, 0.0)
     assert nearest_similarity(K) == pytest.approx(np.median(alike.max(axis=1)), abs=1e-3)
     assert nearest_similarity(np.eye(300)) == 0.0
-    assert nearest_similarity(np.eye(19)) == 1.0  # too few graphs to say
+    assert nearest_similarity(np.eye(19)) == 1.0  # too few graphs to decide
     assert nearest_similarity(np.zeros((30, 30))) == 0.0
 
 
@@ -29,13 +29,13 @@ def far_apart():
 
 
 @pytest.mark.parametrize("model", [GraphSVC(ODDCL(), cv=2), GraphRidge(ODDCL(), cv=2)], ids=["svc", "ridge"])
-def test_a_fit_tells_that_vectors_are_too_far_apart(far_apart, model):
+def test_fit_warns_if_attributes_are_too_far_apart(far_apart, model):
     with pytest.warns(
         UserWarning, match=r"ODDCL: the Gram matrices are nearly diagonal\..* scale them \(ScaleAttributes"
     ):
         model.fit(*far_apart)
 
 
-def test_the_cures_work_and_one_good_kernel_is_enough(far_apart):
+def test_remedies_work_and_one_good_kernel_is_enough(far_apart):
     for kernel in (make_pipeline(ScaleAttributes(), ODDCL()), ODDCL(gamma="scale"), [ODDCL(), WL()]):
         GraphSVC(kernel, cv=2).fit(*far_apart)  # a warning would be an error

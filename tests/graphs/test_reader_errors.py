@@ -1,4 +1,4 @@
-"""What is wrong in objects of other libraries is told: which graph, row or column, what was expected, and what came."""
+"""Errors in objects of other libraries name the graph, row or column, what was expected, and what was found."""
 
 import numpy as np
 import pytest
@@ -55,13 +55,13 @@ EDGES = {"source": [1], "target": [2]}
         (NODES, EDGES, {"targets": "mass"}, "'mass' must have one value per graph; graph 'a' has .*12.*in row 1, .*16"),
     ],
 )
-def test_mistakes_in_tables(nodes, edges, options, message):
+def test_invalid_tables_raise(nodes, edges, options, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_tables(nodes, edges, **options)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of columns that are not used
-def test_vectors_of_tables_may_be_lists_or_nothing():
+@pytest.mark.filterwarnings("ignore::UserWarning")  # about unused columns
+def test_attribute_columns_can_hold_lists_or_be_empty():
     nodes = {**NODES, "vector": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]}
     vectors = np.empty(3, dtype=object)
     vectors[:] = nodes["vector"]
@@ -83,12 +83,12 @@ def test_vectors_of_tables_may_be_lists_or_nothing():
         (([["a"], ["b"]],), {}, "Graph 0: expected a dictionary or list of edges, or an adjacency matrix; got list"),
     ],
 )
-def test_mistakes_in_tuples_of_grakel(graph, options, message):
+def test_invalid_grakel_tuples_raise(graph, options, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_grakel([graph], **options)
 
 
-def test_mistakes_in_graphs_of_igraph():
+def test_invalid_igraph_graphs_raise():
     igraph = pytest.importorskip("igraph")
     with pytest.raises(InvalidGraphError, match="Graph 0: expected an igraph graph; got list"):
         Graphs.from_igraph([[(0, 1)]])
@@ -100,7 +100,7 @@ def test_mistakes_in_graphs_of_igraph():
 
 
 class Tensor:
-    """As much of a tensor of torch as is used: torch itself may not be installed."""
+    """The used part of a torch tensor: torch itself may not be installed."""
 
     def __init__(self, values, dtype=None):
         self.values = np.array(values, dtype)
@@ -116,7 +116,7 @@ class Tensor:
 
 
 class Data:
-    """As much of a Data object of torch_geometric as is used."""
+    """The used part of a torch_geometric Data object."""
 
     def __init__(self, num_nodes=3, **content):
         self.content, self.num_nodes = content, num_nodes
@@ -167,7 +167,7 @@ def chain(**content):
 
 
 @pytest.mark.parametrize("wrap", [list, Batch, DataSet], ids=["list", "batch", "data set"])
-def test_objects_of_pyg(wrap):
+def test_pyg_objects_are_read(wrap):
     items = [
         chain(
             x=Tensor([[1.0], [2.0], [3.0]]),
@@ -187,7 +187,7 @@ def test_objects_of_pyg(wrap):
     assert len(Graphs.from_pyg(items[0], "z", edge_label="edge_kind")) == 1
 
 
-def test_columns_of_the_vectors_of_pyg_can_become_labels():
+def test_columns_of_pyg_features_can_become_labels():
     rows = Tensor([[0.5, 1.0, 0.0], [1.5, 0.0, 1.0], [2.5, 0.0, 1.0]])
     graphs = Graphs.from_pyg(chain(x=rows, y=Tensor([[0.1, 0.2]])))
     graphs = graphs.assign(labels=graphs.attributes[:, 1:].argmax(axis=1), attributes=graphs.attributes[:, :1])
@@ -196,7 +196,7 @@ def test_columns_of_the_vectors_of_pyg_can_become_labels():
     np.testing.assert_array_equal(graphs.targets, [[0.1, 0.2]])
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of data that are not used
+@pytest.mark.filterwarnings("ignore::UserWarning")  # about unused data
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
@@ -211,6 +211,6 @@ def test_columns_of_the_vectors_of_pyg_can_become_labels():
         ([chain(y=Tensor([[1], [2]]))], {}, r"targets: 'y' of graph 0 has the shape \(2, 1\); expected one entry"),
     ],
 )
-def test_mistakes_in_objects_of_pyg(data, options, message):
+def test_invalid_pyg_objects_raise(data, options, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_pyg(data, **options)
