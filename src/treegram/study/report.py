@@ -62,8 +62,6 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> None:
 
 def render_report(summary: Summary, ending: str) -> str:
     """Return the report as ``.html`` or ``.md``. Names and notes of the study are treated as text, never as markup."""
-    from markupsafe import Markup
-
     return render(
         "treegram.study",
         f"report{ending}",
@@ -73,7 +71,6 @@ def render_report(summary: Summary, ending: str) -> str:
         paragraphs=_lines("lead.txt", summary),
         sections=list(_sections(summary)),
         text=tables.markdown_text,
-        table=lambda table: Markup(tables.markdown_table(table)),  # several lines
         picture=_picture,
     )
 

@@ -259,8 +259,7 @@ class Runner:
             similarities = (nearest_similarity(K) for one in shared for K in one.matrices)
             warn_if_diagonal(similarities, f"{entry.name} on {data.name}", has_attributes=data.graphs.n_attributes > 0)
         # All repeats have the same order, so keeping the first matrices is as good as keeping the last.
-        n_bytes = sum(one.n_bytes for one in shared)
-        n_bytes += sum(one.n_bytes for kept in self.held.values() for one in kept if one)
+        n_bytes = sum(one.n_bytes for kept in (grams, *self.held.values()) for one in kept if one)
         if seed is None and n_bytes <= self.most_held:
             self.held[key] = grams
         return grams

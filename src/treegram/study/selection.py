@@ -144,11 +144,17 @@ class Fold:
             "roc_auc": None if decisions is None else roc_auc(actual, decisions.astype(np.float32)),
         }
 
-    def on_all_classes(self, decisions: Floats, classes: Ints) -> Floats:
-        """Return a column for each class of the data set, including those without training graphs."""
-        filled = np.zeros((len(decisions), int(self.targets.max()) + 1))
-        filled[:, classes] = np.column_stack([-decisions, decisions]) if decisions.ndim == 1 else decisions
-        return filled
+    def row_of_model(
+        self, model: Any, test: Any, chosen: dict[str, Any], inner_score: float, n_fits: int, *, decide: str
+    ) -> dict[str, Any]:
+        """Predict the test graphs with a fitted model; a classifier's method ``decide`` gives its decision values."""
+        decisions = None
+        if not self.is_regression:
+            known = getattr(model, decide)(test)
+            # A column for each class of the data set, including those without training graphs.
+            decisions = np.zeros((len(known), int(self.targets.max()) + 1))
+            decisions[:, model.classes_] = np.column_stack([-known, known]) if known.ndim == 1 else known
+        return self.row(model.predict(test), chosen, inner_score, n_fits, decisions)
 
 
 def select_gram(fold: Fold, grams: Grams) -> dict[str, Any]:
@@ -181,10 +187,7 @@ def select_auto(fold: Fold) -> dict[str, Any]:
     used = [one for one in model.search_results_ if one["note"].startswith("weight")]
     chosen = {"kernel": " + ".join(sorted(str(one["candidate"]) for one in used))}
     score, n_fits = max(one["score"] for one in used), len(model.search_results_)
-    test, decisions = fold.graphs[fold.test], None
-    if not fold.is_regression:
-        decisions = fold.on_all_classes(model.decision_function(test), model.classes_)
-    return fold.row(model.predict(test), chosen, score, n_fits, decisions)
+    return fold.row_of_model(model, fold.graphs[fold.test], chosen, score, n_fits, decide="decision_function")
 
 
 def _fit_quietly(model: Any, X: Any, y: Any) -> None:
@@ -230,7 +233,8 @@ def _summary_forest(fold: Fold) -> dict[str, Any]:
         for point in points
     ]
     best = max(range(len(points)), key=lambda i: round(forests[i].oob_score_, 12))  # ties go to the first
-    return _predict_rows(fold, forests[best], rows, points[best], forests[best].oob_score_, len(points))
+    score, test = forests[best].oob_score_, rows[fold.test]
+    return fold.row_of_model(forests[best], test, points[best], score, len(points), decide="predict_proba")
 
 
 def _boosting(fold: Fold) -> dict[str, Any]:
@@ -253,17 +257,8 @@ def _search_rows(fold: Fold, model: Any, grid: Mapping[str, Any], rows: Floats) 
     with threadpool_limits(1):  # folds compete for the cores
         _fit_quietly(search, rows[fold.train], fold.y)
     n_fits = n_folds * len(search.cv_results_["params"]) + 1
-    return _predict_rows(fold, search.best_estimator_, rows, search.best_params_, search.best_score_, n_fits)
-
-
-def _predict_rows(
-    fold: Fold, model: Any, rows: Floats, chosen: dict[str, Any], score: float, n_fits: int
-) -> dict[str, Any]:
-    """Predict the test graphs with a fitted scikit-learn model."""
-    test, decisions = rows[fold.test], None
-    if not fold.is_regression:
-        decisions = fold.on_all_classes(model.predict_proba(test), model.classes_)
-    return fold.row(model.predict(test), chosen, score, n_fits, decisions)
+    chosen, score = search.best_params_, search.best_score_
+    return fold.row_of_model(search, rows[fold.test], chosen, score, n_fits, decide="predict_proba")
 
 
 # -------------------------------------------------------------------- a graph isomorphism network
