@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     from treegram._core.params import Allowed
     from treegram.kernels.base import GraphKernel
 
-__all__ = [
-    "AUTO",
-    "NAMES",
-    "add_kernel_options",
-    "add_search_options",
-    "kernel_class",
-    "parameter_values",
-    "scales_of",
-    "those_with",
-]
-
 # The names of the kernels in treegram.kernels, from the public names: help must not import the kernels.
 _SHORT = {"ODDCLApprox": "oddcl-approx", "ShortestPath": "sp", "StatisticsKernel": "statistics"}
 _OTHERS = {"FeatureMap", "KernelSum", "Nystroem", "ODDCLFeatures"}
@@ -48,15 +37,8 @@ def kernel_class(name: str) -> type[GraphKernel]:
     return KERNELS[name]
 
 
-def those_with(feature: str, option: str, kernels: Sequence[str]) -> list[str]:
-    """Return the kernels with the parameter or class attribute that an option is for; raise if there are none."""
-    users = _users_of(feature)
-    if not set(kernels) & set(users):
-        raise ValueError(f"{option} has no effect on {', '.join(kernels)}; it is for --kernel {', '.join(users)}.")
-    return [name for name in kernels if name in users]
-
-
 def _users_of(feature: str) -> list[str]:
+    """Return the kernels that have a parameter, or a true class attribute, of this name."""
     from treegram.kernels.base import KERNELS
 
     return [
@@ -114,12 +96,14 @@ def _explain_unknown(chosen: Sequence[str], option: str) -> str:
 
 def _add_parameters(parser: Parser, name: str, kernel: type[Any]) -> None:
     """Add an option for each parameter that is not there yet."""
-    from treegram._core.params import FLAG, NOTHING, allowed_values
+    from treegram._core.params import FLAG, LIST, NOTHING, Number, Words, allowed_values
 
     group = parser.add_argument_group(f"options of the kernel {name}")
     texts, rules = parameter_texts(kernel), allowed_values(kernel)
     for parameter, default in _defaults(kernel).items():
-        allowed = tuple(rule for rule in rules[parameter] if _is_readable(rule))
+        allowed = tuple(  # the kinds of values that can be written on a command line
+            rule for rule in rules[parameter] if isinstance(rule, Number | Words) or rule in (FLAG, LIST, NOTHING)
+        )
         flag = "--" + parameter.replace("_", "-")
         if not set(allowed) - {NOTHING} or flag in parser._option_string_actions:  # another kernel also has it
             continue
@@ -135,13 +119,6 @@ def _add_parameters(parser: Parser, name: str, kernel: type[Any]) -> None:
         if FLAG in allowed:
             off = flag.replace("--", "--no-", 1)
             group.add_argument(off, action="store_const", const=[False], help=f"the opposite of {flag}", **options)
-
-
-def _is_readable(rule: Any) -> bool:
-    """Return whether values of this kind can be given on a command line."""
-    from treegram._core.params import FLAG, LIST, NOTHING, Number, Whole, Words
-
-    return isinstance(rule, Whole | Number | Words) or rule in (FLAG, LIST, NOTHING)
 
 
 def parameter_values(args: argparse.Namespace, kernel: type[Any]) -> dict[str, list[Any]]:
@@ -204,10 +181,10 @@ def _expected(allowed: Allowed) -> str:
 # -------------------------------------------------------------------- several kernels: fit, evaluate
 
 
-def add_search_options(parser: Parser, arguments: Sequence[str], default: str, models: str) -> None:
+def add_search_options(parser: Parser, arguments: Sequence[str], models: str) -> None:
     """Add the options that say what cross-validation chooses from, and the task; ``models`` describes the fitted models."""
     text = f"{', '.join(NAMES)}, or auto, which tries many kernels and combines the best; may be repeated"
-    add_kernel_options(parser, arguments, text, default=default, several=True)
+    add_kernel_options(parser, arguments, text, default=AUTO, several=True)
     parser.add_argument(
         "--scale",
         metavar="NAME,...",
@@ -236,7 +213,10 @@ def _scales(text: str) -> list[str]:
     return names
 
 
-def scales_of(args: argparse.Namespace, kernels: Sequence[str]) -> dict[str, list[str]]:
-    """Return the scales to try with each kernel; raise an error if ``--scale`` affects none of them."""
-    scaled = those_with("uses_attributes", "--scale", kernels) if args.scale else []
-    return {name: args.scale if name in scaled else ["raw"] for name in kernels}
+def scales_by_kernel(args: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the chosen kernels, each with the scales to try; raise an error if ``--scale`` affects none of them."""
+    names = dict.fromkeys(args.kernels or [AUTO])
+    users = _users_of("uses_attributes") if args.scale else []
+    if args.scale and not names.keys() & set(users):
+        raise ValueError(f"--scale has no effect on {', '.join(names)}; it is for --kernel {', '.join(users)}.")
+    return {name: args.scale if name in users else ["raw"] for name in names}

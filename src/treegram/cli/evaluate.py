@@ -9,12 +9,10 @@ from typing import Any
 
 import treegram
 from treegram.cli._data import add_data_argument, has_real_targets, load, load_data
-from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_of
+from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_by_kernel
 from treegram.cli._parser import Parser, at_least
 from treegram.cli.reproduce import add_run_options, run_and_print
 from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry
-
-__all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = (
     "treegram evaluate ENZYMES",
@@ -30,7 +28,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser, several=True)
     models = "classification with support vector machines, or regression with kernel ridge regression"
-    add_search_options(parser, arguments, AUTO, models)
+    add_search_options(parser, arguments, models)
     parser.add_argument(
         "--min-class-size",
         metavar="N",
@@ -54,22 +52,21 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Build a study and run it like any other."""
-    names = list(dict.fromkeys(args.kernels or [AUTO]))
-    scales = scales_of(args, names)
+    chosen = scales_by_kernel(args)
     # Stores and reports show the name of a data set, not its folder on this machine.
     sources = {_name(data): data for data in args.data}
     if len(sources) < len(args.data):
         raise ValueError(f"Data sets must have different names; got {', '.join(args.data)}.")
     split = "groups" if args.groups else args.split or ""
     load_one = _load_grouped if split else load_data
-    data: dict[str, Any] = {name: load_one(source, args, is_auto=AUTO in names) for name, source in sources.items()}
+    data: dict[str, Any] = {name: load_one(source, args, is_auto=AUTO in chosen) for name, source in sources.items()}
     targets = [y for _, y, *_ in data.values() if y is not None]
     are_numbers = bool(targets) and all(map(has_real_targets, targets))
     study = Study(
         name="-".join(filter(None, [*sources, split])),  # a split gets its own store
         title=f"Kernels on {', '.join(sources)}",
         datasets=tuple(sources),
-        kernels=tuple(StudyEntry(name, _choices(name, scales[name], args)) for name in names),
+        kernels=tuple(StudyEntry(name, _choices(name, scales, args)) for name, scales in chosen.items()),
         protocol=Protocol(
             repeats=args.repeats or 10,
             outer_folds=args.folds,

@@ -11,10 +11,8 @@ from typing import Any
 import treegram
 from treegram._core.text import counted
 from treegram.cli._data import Loaded, add_data_argument, has_real_targets, load
-from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_of
+from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_by_kernel
 from treegram.cli._parser import Parser, add_jobs, add_output, check_output
-
-__all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = (
     "treegram fit ENZYMES -o enzymes.tgm",
@@ -38,7 +36,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
         "must contain {target}: each gets a model of its own, fitted on the graphs that have a value",
     )
     models = "classification with probabilities, or regression with error bars"
-    add_search_options(parser, arguments, AUTO, models)
+    add_search_options(parser, arguments, models)
     add_jobs(parser)
 
 
@@ -52,12 +50,11 @@ def run(args: argparse.Namespace) -> None:
         )
     for path in paths.values():
         check_output(path, force=args.force)
-    names = list(dict.fromkeys(args.kernels or [AUTO]))
-    if AUTO in names and len(names) > 1:
+    chosen = scales_by_kernel(args)
+    if AUTO in chosen and len(chosen) > 1:
         raise ValueError("--kernel auto cannot be combined with other kernels: it tries all that suit the data.")
-    scales = scales_of(args, names)
-    candidates = [pair for name in names if name != AUTO for pair in _candidates(name, scales[name], args)]
-    loaded = load(args.data, args, is_auto=AUTO in names)
+    candidates = [pair for name, scales in chosen.items() if name != AUTO for pair in _candidates(name, scales, args)]
+    loaded = load(args.data, args, is_auto=AUTO in chosen)
     if not loaded.targets:
         raise ValueError(
             f"{args.data} has no targets, so there is nothing to learn; add graph labels or graph attributes to a data set, or name "

@@ -8,7 +8,7 @@ import inspect
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import treegram
@@ -16,8 +16,6 @@ from treegram._core.files import replacing
 from treegram._core.text import counted
 from treegram.cli._data import add_data_argument, add_model_argument, load_model_and_data, training_note
 from treegram.cli._parser import Parser, add_output, check_output
-
-__all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = (
     "treegram predict enzymes.tgm ./new -o predictions.csv",
@@ -57,7 +55,9 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         text = "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
     else:
-        text = _table([tuple(columns), *rows])
+        with io.StringIO() as table:
+            csv.writer(table, lineterminator="\n").writerows(map(_printable, [columns, *rows]))
+            text = table.getvalue()
     if note := training_note(in_training(model, loaded.graphs)):
         print(f"treegram: note: {note}", file=sys.stderr)
     if args.output is None:
@@ -80,12 +80,6 @@ def _predictions(model: Any, graphs: treegram.Graphs) -> dict[str, list[Any]]:
     return columns
 
 
-def _table(rows: Sequence[tuple[Any, ...]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([map(_printable, row) for row in rows])
-    return text.getvalue()
-
-
-def _printable(value: Any) -> Any:
-    """Return the value; escape a text with control characters, which a terminal would obey."""
-    return ascii(value) if isinstance(value, str) and not value.isprintable() else value
+def _printable(row: Iterable[Any]) -> list[Any]:
+    """Return the row; escape texts with control characters, which a terminal would obey."""
+    return [ascii(value) if isinstance(value, str) and not value.isprintable() else value for value in row]
