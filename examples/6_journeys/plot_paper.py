@@ -2,8 +2,8 @@
 A paper: from data to LaTeX
 ===========================
 
-Two commands compare kernels by nested cross-validation and write everything that a paper needs: LaTeX tables, figures as PDF and
-SVG, the scores of every fold, and a BibTeX file with the references of kernels, data and software. The data are built in.
+Two commands compare kernels by nested cross-validation and write what a paper needs: LaTeX tables, figures as PDF and SVG, and a
+BibTeX file with the references of kernels, data and software. ``--csv`` adds the scores of every fold. The data are built in.
 """
 
 import tempfile
