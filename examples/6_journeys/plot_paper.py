@@ -29,7 +29,7 @@ main(f"evaluate synthetic {kernels} {protocol} --store {store}".split())
 main(f"report {store} --latex {folder}/tables --figures {folder}/figures".split())
 
 # %%
-# The table, ready for ``\\input``:
+# The table, ready for ``\input``:
 
 print((folder / "tables" / "scores.tex").read_text())
 print(", ".join(sorted(path.name for path in folder.glob("*/*"))))
