@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from typing import Any
 
 import matplotlib as mpl
@@ -15,7 +16,9 @@ COLORS = ["#1b6b50", "#d55e00", "#0072b2", "#cc79a7", "#e69f00", "#56b4e9", "#5b
 
 
 def use(gallery_conf: Any = None, fname: Any = None) -> None:  # noqa: ARG001 (the signature that sphinx-gallery calls)
-    """Set matplotlib's parameters, and silence what writing a PDF logs."""
+    """Set matplotlib's parameters, and silence what writing a PDF logs and what examples do on purpose."""
+    # Examples compare kernels with and without vectors; a warning would show the path of this machine.
+    warnings.filterwarnings("ignore", message=r"\w+ does not use the node vectors", category=UserWarning)
     logging.getLogger("fontTools").setLevel(logging.WARNING)
     mpl.rcParams.update(
         {

@@ -26,8 +26,7 @@ rows = tg.FeatureMap(tg.Graphlets(5, normalize=False)).fit(kinds)
 counts = np.asarray(rows.transform(drawn).sum(axis=0)).ravel()
 
 # %%
-# A graph with a certain number of nodes contains itself once, and nothing else of its own size. Its last feature, by
-# size, is its own name.
+# A graph contains itself once, and no other graph of its own size. Its only feature of that size is therefore its own name.
 
 names = rows.get_feature_names_out()
 own = rows.transform(kinds).toarray()

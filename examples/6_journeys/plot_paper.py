@@ -2,8 +2,8 @@
 A paper: from data to LaTeX
 ===========================
 
-Two commands compare kernels by nested cross-validation and write everything that a paper needs: LaTeX tables, figures as PDF and
-SVG, the scores of every fold, and a BibTeX file with the references of kernels, data and software. The data are built in.
+Two commands compare kernels by nested cross-validation and write what a paper needs: LaTeX tables, figures as PDF and SVG, and a
+BibTeX file with the references of kernels, data and software. ``--csv`` adds the scores of every fold. The data are built in.
 """
 
 import tempfile
@@ -29,7 +29,7 @@ main(f"evaluate synthetic {kernels} {protocol} --store {store}".split())
 main(f"report {store} --latex {folder}/tables --figures {folder}/figures".split())
 
 # %%
-# The table, ready for ``\\input``:
+# The table, ready for ``\input``:
 
 print((folder / "tables" / "scores.tex").read_text())
 print(", ".join(sorted(path.name for path in folder.glob("*/*"))))

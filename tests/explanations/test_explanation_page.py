@@ -35,6 +35,7 @@ from treegram import (
 )
 from treegram._core.errors import InvalidGraphError, ParameterError
 from treegram.explanations.drawing import draw_explained, draw_tree
+from treegram.explanations.page import _percent
 from treegram.graphs.drawing import MOST_HOPS, MOST_NODES, describe_positions, draw_graph
 
 SCRIPT = "<script>document.title = 'owned'</script>"
@@ -77,7 +78,24 @@ def test_page_shows_the_decisions_of_the_model(model, motifs, tmp_path):
     decisions = model.decision_function(graphs[[3, 20]])
     np.testing.assert_allclose(numbers_after("together", page), decisions, rtol=1e-5)
     assert re.search(r'<b class="whole">(0|\de\N{MINUS SIGN}1\d)</b><span>largest difference', page)
-    probability = model.predict_proba(graphs[3]).max()
+    assert 0.9995 <= model.predict_proba(graphs[3]).max() < 1
+    assert '<td class="whole" data-sort="100">&gt; 99.9 %</td>' in page
+
+
+@pytest.mark.parametrize(
+    ("probability", "text"),
+    [(0.25, "25.0 %"), (0.9994, "99.9 %"), (0.9995, "> 99.9 %"), (0.999999, "> 99.9 %"), (1.0, "100.0 %")],
+)
+def test_a_probability_is_not_rounded_up_to_certainty(probability, text):
+    assert _percent(probability) == text
+
+
+def test_the_page_has_the_probabilities_of_the_model(motifs, tmp_path):
+    graphs, y = motifs
+    model = GraphSVC(WLOA(), param_grid={}, C=0.001, cv=3, probability=True).fit(graphs[:20], y[:20])
+    (probability,) = model.predict_proba(graphs[20:21])[:, model.classes_ == model.predict(graphs[20:21])][0]
+    assert probability < 0.999
+    page = written(tmp_path, model, graphs[20:21], y=y[20:21])
     assert f'<td class="whole" data-sort="{100 * probability:.1f}">{100 * probability:.1f} %</td>' in page
 
 

@@ -276,4 +276,9 @@ def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
         return "", [""] * len(explanation.graphs)
     rows = model.predict_proba(X)
     columns = np.searchsorted(model.classes_, explanation.predictions)
-    return "probability", [f"{100 * value:.1f} %" for value in rows[np.arange(len(rows)), columns].tolist()]
+    return "probability", [_percent(value) for value in rows[np.arange(len(rows)), columns].tolist()]
+
+
+def _percent(probability: float) -> str:
+    """Return a percentage that is never rounded up to certainty."""
+    return "> 99.9 %" if 0.9995 <= probability < 1 else f"{100 * probability:.1f} %"

@@ -571,8 +571,9 @@ def warn_of_unused(kernel: object, unused: Mapping[str, str]) -> None:
     """Warn about data that a kernel does not use."""
     if unused:
         ways = "; ".join(f"for {name}, {way}" for name, way in unused.items())
+        advice = f"To use them: {ways}" if len(unused) > 1 else f"To use them, {''.join(unused.values())}"
         warnings.warn(
-            f"{type(kernel).__name__} does not use the {listed(list(unused))} of these graphs. To use them: {ways}. To ignore them, "
+            f"{type(kernel).__name__} does not use the {listed(list(unused))} of these graphs. {advice}. To ignore them, "
             "leave them out of the graphs.",
             UserWarning,
             stacklevel=outside_level(),

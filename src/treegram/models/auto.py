@@ -164,7 +164,7 @@ def _views_of_vectors(graphs: Graphs) -> Iterator[View]:
     )
     if graphs.n_attributes > 1:
         structures, whiten = ("nodes", "colors 1", "trees 1", "pairs"), partial(ScaleAttributes, "whiten")
-        reason = "attributes may be correlated, and say more without it"
+        reason = "attributes may be correlated"
         yield View("whitened vectors", reason, (whiten,), structures, white_gamma)
     reason = "bins need no width, and any one attribute may make nodes alike"
     yield View("attributes in bins", reason, (), ("spread labels",), scaled_gamma)
@@ -216,8 +216,8 @@ _STRUCTURES: dict[str, tuple[Callable[..., Any], str]] = {
     "nodes": (_nodes, "nodes of equal label, whatever is around them"),
     "colors 1": (partial(_colors, 1), "nodes whose neighbors have equal labels"),
     "colors 3": (partial(_colors, 3), "nodes with equal surroundings, up to three steps away"),
-    "matched colors 1": (partial(WLOA, 1, **_SIZES), "as colors 1, but each node is matched once at most"),
-    "matched colors 3": (partial(WLOA, 3, **_SIZES), "as colors 3, but each node is matched once at most"),
+    "matched colors 1": (partial(WLOA, 1, **_SIZES), "as colors 1, but each node is matched at most once"),
+    "matched colors 3": (partial(WLOA, 3, **_SIZES), "as colors 3, but each node is matched at most once"),
     "number of matched colors 1": (
         partial(WLOA, 1, normalize=False),
         "as matched colors 1, not normalized: a number may grow with the size of a graph",
@@ -226,7 +226,7 @@ _STRUCTURES: dict[str, tuple[Callable[..., Any], str]] = {
     "trees 3": (partial(ODDST, 3, lam=1.2), "nodes with equal trees, three steps deep"),
     "edges": (
         partial(CSM, max_size=2, use_labels=True),
-        "edges one by one: where nodes have many, no two have equal surroundings",
+        "edges one by one: if nodes have many edges, no two have equal surroundings",
     ),
     "spread labels": (_bins, "labels spread along the edges"),
     "pairs": (_pairs, "pairs of nodes near and far"),

@@ -83,7 +83,7 @@ class SearchSummary:
 
     def _repr_html_(self) -> str:
         head, *body = (
-            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
+            "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(cell)}</{tag}>' for cell in row) + "</tr>"
             for tag, row in [("th", self.columns), *(("td", row) for row in self.rows)]
         )
         return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
