@@ -256,15 +256,27 @@ def test_network_stops_early_and_keeps_the_best_weights(monkeypatch, data, split
     losses = []
     loss_of = torch.nn.functional.cross_entropy
 
-    def recording_cross_entropy(scores, wanted):
-        loss = loss_of(scores, wanted)
+    def recording_cross_entropy(scores, wanted, **options):
+        loss = loss_of(scores, wanted, **options)
         if not loss.requires_grad:
             losses.append(float(loss))
         return loss
 
     monkeypatch.setattr(_gin, "_PATIENCE", 2)
     monkeypatch.setattr(torch.nn.functional, "cross_entropy", recording_cross_entropy)
-    run = _gin._train(torch, inputs, classes, {"layers": 2, "width": 8}, kept, held_out, 0)
+    run = _gin._train(torch, inputs, classes, torch.ones(3), {"layers": 2, "width": 8}, kept, held_out, 0)
     assert 2 < len(losses) < 200
     assert run.loss == min(losses) == losses[-3]
     assert float(loss_of(_gin._predict(torch, run.model, inputs, held_out), classes[held_out])) == run.loss
+
+
+@without_torch
+def test_networks_are_ranked_by_probability(monkeypatch):
+    """Outputs that differ by a constant between graphs do not change the AUC."""
+    torch = _gin._torch_module()
+    graphs, y = Graphs.from_edges([[(0, 1)]] * 24, n_nodes=[2] * 24), np.arange(24) % 2
+    outputs = torch.tensor([[9.0, 8.0], [8.0, 9.0], [1.0, 0.0], [0.0, 1.0]])
+    monkeypatch.setattr(_gin, "_train", lambda *_: _gin._Trained(None, 0.0, 1.0))
+    monkeypatch.setattr(_gin, "_predict", lambda *_: outputs)
+    row = _gin._gin(Fold(PROTOCOL, graphs, y, np.arange(4, 24), np.arange(4), 0))
+    assert row["roc_auc"] == 1

@@ -281,8 +281,9 @@ def _gin(fold: Fold) -> dict[str, Any]:
         weights = torch.tensor(fold.weights_of_classes, dtype=torch.float32)
         runs = [_train(torch, inputs, classes, weights, point, kept, held_out, fold.seed) for point in points]
         best = max(range(len(runs)), key=lambda i: (runs[i].accuracy, -runs[i].loss))  # ties go to the first
-        scores = _predict(torch, runs[best].model, inputs, fold.test).double().numpy()
-        return fold.row(scores.argmax(axis=1), points[best], runs[best].accuracy, len(points), scores)
+        # Outputs of one class can be compared between graphs only as probabilities.
+        decisions = _predict(torch, runs[best].model, inputs, fold.test).double().softmax(dim=1).numpy()
+        return fold.row(decisions.argmax(axis=1), points[best], runs[best].accuracy, len(points), decisions)
     finally:
         torch.set_num_threads(n_threads)
 
