@@ -733,7 +733,7 @@ def test_notebook_view_has_no_overlapping_nodes_and_omits_a_constant_label():
 @pytest.mark.parametrize("name", sorted(COLLECTIONS))
 def test_every_collection_has_a_notebook_view(name):
     page = COLLECTIONS[name].pack()._repr_html_()
-    assert page.startswith("<div>\n<table>")
+    assert page.startswith('<div style="overflow-x:auto">\n<table>')
     assert not re.search(r"\bnan\b", page)
 
 
