@@ -494,6 +494,13 @@ def test_number_of_support_vectors_is_checked(graphs, y, path):
     refused(path, path.read_bytes(), "support_ must name fitted graphs, and n_support_ must count them")
 
 
+def test_support_vectors_must_be_fitted_graphs(graphs, y, path):
+    model = GraphSVC(WL(1), param_grid={}, C=1.0, cv=3).fit(graphs, y)
+    model.support_ = np.append(model.support_[:-1], len(graphs)).astype(model.support_.dtype)
+    save_model(model, path)
+    refused(path, path.read_bytes(), "support_ must name fitted graphs, and n_support_ must count them")
+
+
 def test_negative_scales_of_a_gaussian_process_raise(graphs, path):
     save_model(GraphGP(WL(), param_grid={}).fit(graphs, np.arange(N_GRAPHS)), path)
     content, arrays = parts(path.read_bytes())
