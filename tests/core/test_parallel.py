@@ -94,12 +94,16 @@ def test_abandoned_generator_stops_the_work():
 def test_interrupt_does_not_wait_for_running_tasks():
     """Signals reach the main thread while the others are working."""
     released = threading.Event()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 
     def work():
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         released.wait(60)
 
-    with pytest.raises(KeyboardInterrupt):
-        list(run_tasks(work, [()] * 4, n_jobs=2, label=None))
-    assert not released.is_set()
-    released.set()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(run_tasks(work, [()] * 4, n_jobs=2, label=None))
+        assert not released.is_set()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        released.set()
