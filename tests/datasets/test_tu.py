@@ -154,6 +154,16 @@ def test_edge_attributes_that_depend_on_direction_are_dropped_with_a_warning(wri
     assert load_tu(folder, directed=True)[0].edge_attributes[-2:].tolist() == [[3.5, -1], [3.5, 1]]
 
 
+def test_chunks_of_left_out_edge_attributes_are_checked_to_the_end(write):
+    """The first chunk already shows that the attributes are left out, and the last one has a line too many."""
+    text = EDGE_VECTORS.replace("0.5, 1\n", "0.5, -1\n", 1) + "1, 1\n"
+    assert "-1" in text
+    folder = write(edge_attributes=text)
+    for read in (load_tu, lambda folder: list(iter_tu(folder, 1))):
+        with pytest.raises(DatasetError, match="SET_edge_attributes.txt:9: expected 8 lines"):
+            read(folder)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -312,8 +312,9 @@ def _read(folder: Path, chunk_size: int | None, *, directed: bool) -> Iterator[G
     tables = partial(_read_tables, files, owners, np.diff(offsets[starts]), n_edges)
     kinds = [kind for kind in (*_NODE_TABLES, *_EDGE_TABLES) if kind in files]
     if not directed and "edge_attributes" in kinds:
-        vectors = tables(["edge_attributes"])
-        if any(_depends_on_direction(edges, rows["edge_attributes"]) for edges, rows in vectors):
+        # A list: the file is read to its end, so that a wrong line is an error even if all lines are left out.
+        depends = [_depends_on_direction(edges, rows["edge_attributes"]) for edges, rows in tables(["edge_attributes"])]
+        if any(depends):
             kinds.remove("edge_attributes")
             warnings.warn(
                 f"{folder}: The edge attributes in {files['edge_attributes'].name} are left out: they differ between the two "
