@@ -160,7 +160,7 @@ def test_chunks_of_left_out_edge_attributes_are_checked_to_the_end(write):
     assert "-1" in text
     folder = write(edge_attributes=text)
     for read in (load_tu, lambda folder: list(iter_tu(folder, 1))):
-        with pytest.raises(DatasetError, match="SET_edge_attributes.txt:9: expected 8 lines"):
+        with pytest.raises(DatasetError, match=r"SET_edge_attributes\.txt:9: expected 8 lines"):
             read(folder)
 
 
