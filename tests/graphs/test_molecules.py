@@ -204,6 +204,14 @@ def test_invalid_molecule_raises_with_the_reason_of_rdkit(smiles, reason, capfd)
     assert capfd.readouterr() == ("", "")
 
 
+def test_older_rdkit_finds_invalid_molecules_without_a_reason(monkeypatch, capfd):
+    from rdkit import rdBase
+
+    monkeypatch.delattr(rdBase, "CaptureErrorLog")
+    assert tg.invalid_molecules(["CCO", "C1CC"]) == {1: "RDKit cannot read it"}
+    assert capfd.readouterr() == ("", "")
+
+
 def test_invalid_molecules_are_dropped_with_their_targets():
     smiles = ["CCO", *BAD, "CN"]
     targets = np.arange(len(smiles)) / 2

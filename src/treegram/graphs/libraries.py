@@ -316,7 +316,8 @@ def _grakel_edges(content: Any, graph: int) -> tuple[dict[tuple[Any, Any], Any],
     names: list[Any] = []
     try:
         if is_list_of_rows or sp.issparse(content) or isinstance(content, np.ndarray):
-            matrix = sp.coo_array(content)
+            # Rows of texts are no matrix, but SciPy 1.13 takes them.
+            matrix = sp.coo_array(np.asarray(content, np.float64) if is_list_of_rows else content)
             names = list(range(matrix.shape[0]))
             entries = zip(*(part.tolist() for part in (*matrix.coords, matrix.data)), strict=True)
             found = {(a, b): weight for a, b, weight in entries if weight}

@@ -192,19 +192,18 @@ def parse_molecule(parse: Callable[[Any], Any], source: Any) -> Any:
     """Return the molecule that RDKit finds; raise with RDKit's reason, such as ``unclosed ring``, if it finds none."""
     from rdkit import rdBase
 
-    capture: Any = rdBase.CaptureErrorLog
+    # RDKit before 2026.3 can be silenced, but does not hand over its reasons.
+    capture: Any = getattr(rdBase, "CaptureErrorLog", rdBase.BlockLogs)
     with capture() as log:
         mol = parse(source)
     if mol is not None:
         return mol
-    lines = [
-        re.sub(r"^\[[\d:]+\] *((SMILES Parse )?(Error|ERROR):)? *", "", text) for text in log.messages.splitlines()
-    ]
-    reason = re.split(r" while parsing: | for input: ", next(filter(None, lines), "RDKit cannot read it"))[0].rstrip(
-        ". :"
-    )
-    position = re.search(r"around position \d+", log.messages)
-    raise InvalidMoleculeError(f"RDKit says: {reason}{' ' + position.group() if position else ''}")
+    messages = getattr(log, "messages", "")
+    lines = [re.sub(r"^\[[\d:]+\] *((SMILES Parse )?(Error|ERROR):)? *", "", text) for text in messages.splitlines()]
+    reason = re.split(r" while parsing: | for input: ", next(filter(None, lines), ""))[0].rstrip(". :")
+    position = re.search(r"around position \d+", messages)
+    where = f" {position.group()}" if position else ""
+    raise InvalidMoleculeError(f"RDKit says: {reason}{where}" if reason else "RDKit cannot read it")
 
 
 # -------------------------------------------------------------------- targets
