@@ -261,6 +261,9 @@ def check_pipeline(pipeline: Pipeline) -> None:
         if not isinstance(name, str) or not (isinstance(step, BaseEstimator) or step in (None, "passthrough")):
             raise ModelFileError(f"a pipeline has a {type(step).__name__} as a step")
     pipeline._validate_names([name for name, _ in pipeline.steps])
+    for name, step in pipeline.steps[:-1]:
+        if isinstance(step, BaseEstimator) and not hasattr(step, "transform"):
+            raise ModelFileError(f"step {name!r} of a pipeline is a {type(step).__name__}, which must be the last step")
     for before, step in pairwise(_flat_steps(pipeline)):
         if isinstance(step, LINEAR_MODELS) and hasattr(step, "coef_") and step.n_features_in_ != _n_columns(before):
             raise ModelFileError(
