@@ -743,6 +743,53 @@ def test_summary_has_means_of_features_columns_and_labels(n_outputs):
     assert pd.DataFrame(found.summary(output=0)).shape[1] == 5
 
 
+CHANGES = {
+    "labels": {"labels": ["C", "C", "N"]},
+    "edges": {"edges": [(0, 1), (0, 2)]},
+    "edge labels": {"edge_labels": ["single", "single"]},
+    "attributes": {"attributes": [[0.0], [1.0], [2.5]]},
+    "edge attributes": {"edge_attributes": [[0.5], [0.25]]},
+    "graph attributes": {"graph_attributes": [1.0]},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_graph_that_differs_in_any_field_was_not_in_the_training_data(change):
+    graph = {
+        "edges": [(0, 1), (1, 2)],
+        "labels": ["C", "C", "O"],
+        "edge_labels": ["single", "double"],
+        "attributes": [[0.0], [1.0], [2.0]],
+        "edge_attributes": [[0.5], [0.5]],
+        "graph_attributes": [0.0],
+    }
+
+    def pack(*records):
+        return Graphs.from_edges(**{name: [record[name] for record in records] for name in graph})
+
+    other = {**graph, "labels": ["N", "C", "O"], "edge_labels": ["single", "single"]}
+    model = fitted_ridge(WL(), pack(graph, other))
+    assert explain(model, pack(graph | CHANGES[change], other, graph)).in_training.tolist() == [False, True, True]
+
+
+def test_contributions_of_molecules_with_leading_hydrogens_stay_with_their_atoms():
+    chem = pytest.importorskip("rdkit.Chem")
+    molecules = [chem.MolFromSmiles(smiles) for smiles in ("CCO", "CCN", "CC(C)O", "CC(C)N", "OCCC", "NCCC")]
+    model = make_pipeline(MoleculeGraphs(attributes=["logp"]), GraphRidge(ODDCL(depth=1), param_grid={}, cv=2))
+    model.fit(molecules, np.arange(6.0))
+    expected = explain(model, molecules).node_contributions
+    first = []
+    for molecule in molecules:
+        full = chem.AddHs(molecule)
+        hydrogens = [atom.GetIdx() for atom in full.GetAtoms() if atom.GetSymbol() == "H"]
+        first.append(chem.RenumberAtoms(full, [*hydrogens, *range(molecule.GetNumAtoms())]))
+    found = explain(model, first)
+    assert [graph.n_nodes for graph in found.graphs] == [len(values) for values in expected]
+    for values, wanted in zip(found.node_contributions, expected, strict=True):
+        np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-9)
+    assert found.in_training.all()
+
+
 def test_training_graphs_are_recognized_despite_rounding_in_a_transformer():
     graphs, _, _ = make_motifs(6, n_attributes=2, random_state=0)
     model = fitted_ridge(ODDCL(depth=1), graphs[:3])

@@ -23,6 +23,7 @@ from treegram import (
     Graphs,
     GraphSVC,
     KernelSum,
+    MoleculeGraphs,
     Nystroem,
     ODDCLApprox,
     ODDCLFeatures,
@@ -372,6 +373,16 @@ def test_hydrogens_are_drawn_if_the_graph_has_them(tmp_path):
     model = GraphRidge(WL(), param_grid={}, alpha=0.1, cv=2).fit(graphs, [0.0, 1.0])
     assert 'class="molecule"' in written(tmp_path, model, graphs[:1], molecules=["O"])
     assert 'class="molecule"' in written(tmp_path, model, graphs[:1], molecules=[water])
+
+
+def test_hydrogens_are_not_drawn_if_the_graph_does_not_have_them(tmp_path):
+    chem = pytest.importorskip("rdkit.Chem")
+    molecules = [chem.AddHs(chem.MolFromSmiles(smiles)) for smiles in ("CO", "CCO", "CN", "CCN")]
+    hydrogens_first = chem.RenumberAtoms(molecules[0], [*range(2, molecules[0].GetNumAtoms()), 0, 1])
+    model = make_pipeline(MoleculeGraphs(), GraphRidge(WL(), param_grid={}, cv=2)).fit(molecules, np.arange(4.0))
+    page = written(tmp_path, model, [hydrogens_first, molecules[3]])
+    assert page.count('class="molecule"') >= 2
+    assert page.count('class="node"') == 2 + 3
 
 
 def test_missing_rdkit_error_names_the_extra(model, motifs, monkeypatch, tmp_path):

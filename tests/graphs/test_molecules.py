@@ -93,6 +93,21 @@ def test_atom_contributions_sum_to_the_molecule_descriptor_of_rdkit(hydrogens):
     np.testing.assert_allclose(sums(graphs), expected, atol=1e-9)
 
 
+def test_contributions_of_hydrogens_that_come_first_go_to_their_own_atoms():
+    names = ["logp", "refractivity", "polar_surface", "partial_charge", "mass"]
+    for smiles in DRUGS:
+        mol = Chem.MolFromSmiles(smiles)
+        full = Chem.AddHs(mol)
+        heavy = [atom.GetIdx() for atom in mol.GetAtoms()]
+        others = list(range(len(heavy), full.GetNumAtoms()))
+        last, first = (
+            tg.Graphs.from_rdkit([Chem.RenumberAtoms(full, order)], attributes=names)
+            for order in ([*heavy, *others], [*others[::-1], *heavy])
+        )
+        np.testing.assert_allclose(first.attributes, last.attributes, atol=1e-9)
+        np.testing.assert_allclose(first.attributes, tg.Graphs.from_smiles([smiles], attributes=names).attributes, atol=1e-9)
+
+
 @pytest.mark.parametrize("hydrogens", [False, True])
 def test_partial_charges_and_masses(hydrogens):
     graphs = tg.Graphs.from_smiles(DRUGS, attributes=["partial_charge", "mass"], hydrogens=hydrogens)

@@ -160,7 +160,7 @@ def read_molecule(name: str | None, graph: Graphs) -> Any:
 def check_molecule(molecule: Any, graph: Graphs, argument: str) -> Any:
     """Return the RDKit molecule of a graph from a molecule or SMILES; its atoms must be the nodes, in the same order.
 
-    Implicit hydrogens are added if the graph has them.
+    Hydrogens are added if the graph has more nodes, and removed if it has fewer.
     """
     chem = _rdkit("Chem")
     checked = chem.MolFromSmiles(molecule) if isinstance(molecule, str) else molecule
@@ -169,7 +169,7 @@ def check_molecule(molecule: Any, graph: Graphs, argument: str) -> Any:
             f"{argument} must be an RDKit molecule or a SMILES string that RDKit can read; got {molecule!r}."
         )
     if checked.GetNumAtoms() != graph.n_nodes:
-        checked = chem.AddHs(checked)
+        checked = chem.AddHs(checked) if checked.GetNumAtoms() < graph.n_nodes else chem.RemoveHs(checked)
     bonds = {tuple(sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))) for bond in checked.GetBonds()}
     if checked.GetNumAtoms() != graph.n_nodes or bonds != {tuple(sorted(edge)) for edge in graph.edges().tolist()}:
         raise ValueError(
