@@ -407,24 +407,24 @@ def unrolled(children, v, j):
     return [v, *(u for w in children[v] if j for u in unrolled(children, w, j - 1))]
 
 
-def literal_contributions(kernel, collection, weights):
-    """Return node contributions to weighted sums over the same graphs, each tree shared by its nodes, not normalized."""
-    counts = [naive.tree_counts(collection, g, kernel.depth, counting=kernel.counting) for g in range(len(collection))]
+def literal_contributions(kernel, collection, n_fitted):
+    """Return what each node adds to the kernel with each of the first graphs, each tree shared by its nodes, not normalized."""
+    counts = [naive.tree_counts(collection, i, kernel.depth, counting=kernel.counting) for i in range(n_fitted)]
     contributions = []
     for g, n in enumerate(collection.n_nodes):
-        own, labels = np.zeros(n), naive.node_labels(collection, g)
+        of_graph, labels = np.zeros((n, n_fitted)), naive.node_labels(collection, g)
         bare = [dict.fromkeys(around) for around in naive.neighbors(collection, g)]
         for children, v, j in literal_trees(collection, g, kernel.depth, kernel.counting):
             t = naive.tree(children, labels, bare, v, j)
-            total = 0.0
+            totals = np.zeros(n_fitted)
             for i, fitted in enumerate(counts):
                 for w, F in enumerate(fitted):
                     x, y = (collection.attributes[a][b] for a, b in ((g, v), (i, w)))
                     alike = naive.rbf(1 / len(x))(x, y) if isinstance(kernel, ODDCL) else 1.0
-                    total += weights[i] * kernel.lam ** naive.size(t) * F[t] * alike
+                    totals[i] += kernel.lam ** naive.size(t) * F[t] * alike
             nodes = unrolled(children, v, j)
-            np.add.at(own, nodes, total / len(nodes))
-        contributions.append(own)
+            np.add.at(of_graph, nodes, totals / len(nodes))
+        contributions.append(of_graph)
     return np.concatenate(contributions)
 
 
@@ -442,7 +442,64 @@ def test_trees_are_shared_equally_by_their_nodes(kernel, counting, collection, d
     one = kernel(depth=depth, lam=0.7, counting=counting, normalize=False).fit(graphs)
     weights = np.sin(1.0 + np.arange(len(graphs)))
     contributions = one._node_contributions(graphs, weights[:, None], spread=True)[:, 0]
-    np.testing.assert_allclose(contributions, literal_contributions(one, collection, weights), rtol=1e-9, atol=1e-9)
+    expected = literal_contributions(one, collection, len(graphs)) @ weights
+    np.testing.assert_allclose(contributions, expected, rtol=1e-9, atol=1e-9)
+
+
+N_FITTED = 9
+PLAIN_ODDCL, PLAIN_ODDST = ODDCL(depth=1, lam=0.7, normalize=False), ODDST(depth=1, lam=0.7, normalize=False)
+CLASSIFIERS = {
+    "GraphClassifier": GraphClassifier([PLAIN_ODDCL]),
+    "GraphSVC": GraphSVC(PLAIN_ODDCL, param_grid={}, C=1, cv=2),
+    "components": make_pipeline(Nystroem(PLAIN_ODDCL, N_FITTED), RidgeClassifier()),
+}
+REGRESSORS = {
+    "GraphRegressor": GraphRegressor([PLAIN_ODDCL]),
+    "GraphRidge": GraphRidge(PLAIN_ODDCL, param_grid={}, cv=2),
+    "GraphGP": GraphGP(PLAIN_ODDCL, param_grid={}),
+    "features": make_pipeline(FeatureMap(PLAIN_ODDST), Ridge()),
+}
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Return small graphs with labels and vectors, and the literal contributions of their nodes to both kernels."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(2, 5, 24)
+    collection = zoo.Collection(
+        [[(v, int(rng.integers(v))) for v in range(1, n)] for n in sizes],
+        sizes.tolist(),
+        labels=[rng.choice(["C", "O"], n).tolist() for n in sizes],
+        attributes=[rng.normal(size=(n, 2)).tolist() for n in sizes],
+    )
+    literal = {type(kernel): literal_contributions(kernel, collection, N_FITTED) for kernel in (PLAIN_ODDCL, PLAIN_ODDST)}
+    return collection.pack(), literal
+
+
+def check_literal_sums(model, graphs, of_nodes, decisions):
+    """A decision is b plus a weighted sum of literal kernel values: decisions on many graphs give b and the weights."""
+    K = np.add.reduceat(of_nodes, graphs.offsets[:-1])
+    weights = np.linalg.lstsq(np.column_stack([K, np.ones(len(K))]), decisions, rcond=1e-10)[0]
+    scale = np.abs(decisions).max()
+    np.testing.assert_allclose(K @ weights[:-1] + weights[-1], decisions, rtol=0, atol=1e-8 * scale)
+    found = np.concatenate(explain(model, graphs).node_contributions)
+    np.testing.assert_allclose(found, of_nodes @ weights[:-1], rtol=0, atol=1e-7 * scale)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_contributions_of_classifiers_are_literal_sums(name, n_classes, drawn):
+    graphs, literal = drawn
+    model = clone(CLASSIFIERS[name]).fit(graphs[:N_FITTED], np.arange(N_FITTED) % n_classes)
+    decide = model._decide if name == "GraphSVC" and n_classes > 2 else model.decision_function  # by pairs of classes
+    check_literal_sums(model, graphs, literal[ODDCL], decide(graphs))
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_contributions_of_regressors_are_literal_sums(name, drawn):
+    graphs, literal = drawn
+    model = clone(REGRESSORS[name]).fit(graphs[:N_FITTED], 100 + 20 * np.sin(np.arange(N_FITTED)))
+    check_literal_sums(model, graphs, literal[ODDST if name == "features" else ODDCL], model.predict(graphs))
 
 
 @pytest.mark.parametrize("name", ["ShortestPath", "NSPDK", "GIK", "P2K", "CSM", "KernelSum, not normalized"])
