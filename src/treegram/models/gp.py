@@ -134,9 +134,8 @@ class GraphGP(PredictsByProcess, KernelModel):
 
     Parameters
     ----------
-    kernel : "auto", GraphKernel, Pipeline, str or list of these, default="auto"
-        The kernels to choose from. "auto": candidates that suit the graphs; the best three are compared by likelihood;
-        see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a kernel on the
+    kernel : GraphKernel, Pipeline, str or list of these, default="oddcl"
+        The kernels to choose from: a kernel, a pipeline of transformers that ends in one, the name of a kernel on the
         command line such as "wl", or a list of these.
     param_grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel; see :class:`GraphSVC`.
@@ -152,9 +151,6 @@ class GraphGP(PredictsByProcess, KernelModel):
     ----------
     kernel_ : GraphKernel or Pipeline
         The best kernel with its parameters, fitted on all graphs.
-    search_results_ : list of dict
-        One record for each candidate, in the order of the search: candidate, reason, n_graphs, score, seconds, and a note
-        ("chosen", or why it was left out). ``search_summary()`` returns it as a table.
     best_params_ : dict
         Parameters for a model without a search: the best kernel, not fitted, an empty ``param_grid``, and noise.
     log_marginal_likelihood_ : float
@@ -176,6 +172,7 @@ class GraphGP(PredictsByProcess, KernelModel):
 
     See Also
     --------
+    GraphRegressor : a Gaussian process on kernels that are chosen and combined automatically.
     GraphRidge : the same predictions for the same noise, chosen by cross-validation, without error bars.
 
     Notes
@@ -228,7 +225,7 @@ class GraphGP(PredictsByProcess, KernelModel):
             self.results_ = {name: column for name, column in result.table.items() if name.startswith("param")}
             self.results_["log_marginal_likelihood"] = likelihoods
             self.log_marginal_likelihood_ = float(likelihoods[result.index])
-            K = self._fit_kernel(graphs)
+            K = self.kernel_.fit_transform(graphs)
             self._prior = mean_diagonal(K)
             values, vectors = decompose(K)
             self._solve(values, vectors, vectors.T @ z, self.best_params_["noise"])
