@@ -48,7 +48,7 @@ from treegram.graphs.transforms import (
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
 from treegram.kernels.grid import parameter_names, with_parameters
-from treegram.pairsum.attributes import scaled_gamma
+from treegram.pairsum.attributes import narrow_gamma, scaled_gamma, white_gamma
 
 __all__ = [
     "AUTO_VERSION",
@@ -64,10 +64,8 @@ __all__ = [
     "fit_machine",
     "fit_temperature",
     "most_likely",
-    "narrow_gamma",
     "seed_of",
     "stack",
-    "white_gamma",
     "with_jobs",
 ]
 
@@ -85,7 +83,6 @@ ALPHAS = np.logspace(-4, 1, 11)
 _JITTER = 1e-8  # times the mean diagonal: landmarks may be equal
 _DIGITS = 12  # of errors that are compared: the rest is rounding
 _LOG_TEMPERATURES = (-5.0, 3.0)
-_N_PAIRS = 20_000  # pairs of nodes whose distances are sampled
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,28 +259,6 @@ def _gamma(view: View, graphs: Graphs) -> float | str | None:
         return view.gamma(np.asarray(graphs.attributes))
     except ValueError:  # vectors are out of range: the kernels report this when they are tried
         return "scale"
-
-
-def narrow_gamma(vectors: Floats) -> float:
-    """Return eight times gamma="scale", or less: see `_reaching`. Vectors in clusters need a narrow kernel."""
-    return _reaching(vectors, 8.0 * scaled_gamma(vectors))
-
-
-def white_gamma(vectors: Floats) -> float:
-    """Return 0.2 for whitened vectors, or less: see `_reaching`."""
-    return _reaching(vectors, 0.2)
-
-
-def _reaching(vectors: Floats, gamma: float) -> float:
-    """Return gamma, or the value that reaches the nearest twentieth of all pairs if that is smaller.
-
-    With many independent attributes, all pairs are about equally far apart, and a narrow kernel would separate any two nodes.
-    """
-    rng = np.random.default_rng(seed_of("auto", len(vectors)))
-    i, j = rng.integers(max(len(vectors), 1), size=(2, _N_PAIRS if len(vectors) else 0))
-    distances = ((vectors[i] - vectors[j]) ** 2).sum(axis=1)
-    near = np.quantile(distances[distances > 0], 0.05) if distances.any() else 0.0
-    return min(gamma, float(1.0 / near)) if near > 0 else gamma
 
 
 # -------------------------------------------------------------------- least squares
