@@ -44,25 +44,29 @@ class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
         self._forget()
         return graphs, numbers
 
-    def _normalize(self, numbers: Floats) -> Floats:
+    def _normalize(self, numbers: Floats, weights: Floats | None = None) -> Floats:
         """Return the targets minus their mean, divided by their standard deviation."""
-        self.intercept_, self._unit = float(numbers.mean()), float(numbers.std()) or 1.0
+        self.intercept_ = float(np.average(numbers, weights=weights))
+        self._unit = float(np.sqrt(np.average((numbers - self.intercept_) ** 2, weights=weights))) or 1.0
         z: Floats = (numbers - self.intercept_) / self._unit
         return z
 
-    def _solve(self, values: Floats, vectors: Floats, products: Floats, noise: float) -> None:
-        """Set scale and coefficients, from a decomposition of K and its products with the normalized targets z.
+    def _solve(self, values: Floats, vectors: Floats, products: Floats, noise: float) -> Floats:
+        """Set scale and coefficients, from a decomposition of K and its products with z; return leave-one-out errors of z.
 
-        With A = (K + noise)^-1, leave-one-out predictions miss z by (A z)_i / A_ii, and have the standard deviations
-        sqrt(scale / A_ii) (Rasmussen and Williams 2006, 5.4.2).
+        z are the normalized targets. With A = (K + noise)^-1, leave-one-out predictions miss z by (A z)_i / A_ii, and have
+        the standard deviations sqrt(scale / A_ii) (Rasmussen and Williams 2006, 5.4.2).
         """
         damped = values + noise
         self.scale_ = float((products**2 / damped).mean())
         self.dual_coef_ = self._unit * (vectors @ (products / damped))
         self._half_inverse = vectors / np.sqrt(damped)  # times its transpose: A
-        variances = self.scale_ * (self._half_inverse**2).sum(axis=1)
-        errors = np.abs(self.dual_coef_ / self._unit) / np.sqrt(np.maximum(variances, np.finfo(np.float64).tiny))
-        self.calibration_ = np.sort(errors)
+        diagonal = np.maximum((self._half_inverse**2).sum(axis=1), np.finfo(np.float64).tiny)
+        coefficients = self.dual_coef_ / self._unit
+        spreads = np.sqrt(np.maximum(self.scale_ * diagonal, np.finfo(np.float64).tiny))
+        self.calibration_ = np.sort(np.abs(coefficients) / spreads)
+        errors: Floats = coefficients / diagonal
+        return errors
 
     def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
         """Predict the targets of graphs, and their uncertainty.

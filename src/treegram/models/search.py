@@ -157,10 +157,12 @@ def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Ca
 
 def _named_kernel(name: str) -> Any:
     """Return the kernel with this name, as on the command line and in studies, with its default parameters."""
-    if name in (AUTO, PRECOMPUTED):
+    if name == AUTO:
         raise ValueError(
-            f"kernel {name!r} must be the only one, not in a list; 'precomputed' is for GraphSVC and GraphRidge alone."
+            "kernel 'auto' is not a kernel: GraphClassifier and GraphRegressor choose and combine kernels automatically."
         )
+    if name == PRECOMPUTED:
+        raise ValueError("kernel 'precomputed' must be the only one, not in a list; it is for GraphSVC and GraphRidge.")
     if name not in KERNELS:
         raise ValueError(f"kernel {name!r} is unknown{suggest(name, KERNELS) or '. Known are ' + ', '.join(KERNELS)}")
     return KERNELS[name]()
