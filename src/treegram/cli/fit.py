@@ -100,7 +100,7 @@ def _make_model(candidates: list[Candidate], args: argparse.Namespace, y: Any) -
     kernels, grids = [kernel for kernel, _ in candidates], [grid for _, grid in candidates]
     if is_regression:
         return treegram.GraphGP(kernels, param_grid=grids, n_jobs=args.jobs)
-    return treegram.GraphSVC(kernels, param_grid=grids, cv=args.folds, probability=True, n_jobs=args.jobs)
+    return treegram.GraphSVC(kernels, param_grid=grids, cv=args.folds, n_jobs=args.jobs)
 
 
 def _score(model: Any, y: Any) -> str:
