@@ -71,8 +71,9 @@ CASES = {
 @pytest.fixture(scope="module")
 def data():
     graphs, y, _ = make_motifs(24, motifs=("house", "cycle", "clique"), n_attributes=2, random_state=0)
-    numbers = np.random.default_rng(0).normal(size=(24, 2))
-    return graphs.assign(graph_attributes=numbers), y
+    rng = np.random.default_rng(0)
+    order = rng.permutation(24)
+    return graphs.assign(graph_attributes=rng.normal(size=(24, 2)))[order], y[order]
 
 
 def explained(model, graphs):

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from treegram import (
     ODDCLApprox,
     ODDCLFeatures,
     ScaleAttributes,
+    ShortestPath,
     StatisticsKernel,
     explain,
     load_model,
@@ -50,7 +52,7 @@ def motifs():
 
 @pytest.fixture(scope="module")
 def model(motifs):
-    return GraphSVC(WLOA(), param_grid={}, C=1, cv=2, probability=True).fit(*motifs)
+    return GraphSVC(WLOA(), param_grid={}, C=1, cv=2).fit(*motifs)
 
 
 def written(path, model, graphs, **options):
@@ -79,8 +81,6 @@ def test_page_shows_the_decisions_of_the_model(model, motifs, tmp_path):
     decisions = model.decision_function(graphs[[3, 20]])
     np.testing.assert_allclose(numbers_after("together", page), decisions, rtol=1e-5)
     assert re.search(r'<b class="whole">(0|\de\N{MINUS SIGN}1\d)</b><span>largest difference', page)
-    assert 0.9995 <= model.predict_proba(graphs[3]).max() < 1
-    assert '<td class="whole" data-sort="100">&gt; 99.9 %</td>' in page
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,27 @@ def test_a_probability_is_not_rounded_up_to_certainty(probability, text):
 
 def test_the_page_has_the_probabilities_of_the_model(motifs, tmp_path):
     graphs, y = motifs
-    model = GraphSVC(WLOA(), param_grid={}, C=0.001, cv=3, probability=True).fit(graphs[:20], y[:20])
+    model = GraphClassifier([WLOA()]).fit(graphs[:20], y[:20])
     (probability,) = model.predict_proba(graphs[20:21])[:, model.classes_ == model.predict(graphs[20:21])][0]
     assert probability < 0.999
     page = written(tmp_path, model, graphs[20:21], y=y[20:21])
     assert f'<td class="whole" data-sort="{100 * probability:.1f}">{100 * probability:.1f} %</td>' in page
+    with mock.patch.object(GraphClassifier, "predict_proba", return_value=np.array([[0.9996, 0.9996]])):
+        page = written(tmp_path, model, graphs[20:21], y=y[20:21])
+    assert '<td class="whole" data-sort="100">&gt; 99.9 %</td>' in page
+
+
+def test_the_page_shows_shares_of_kernels_by_name_with_the_largest_first(motifs, tmp_path):
+    graphs, y = motifs
+    model = GraphClassifier([WL(1), WLOA(), ShortestPath()]).fit(graphs[:20], y[:20])
+    page = written(tmp_path, model, graphs[20:21])
+    records = [record for record in model.search_results_ if record["weight"] is not None]
+    records.sort(key=lambda record: -record["weight"])
+    shares = "; ".join(f"{100 * record['weight']:.1f} % {record['candidate']}" for record in records)
+    assert len(records) > 1
+    assert f"<dt>weights</dt><dd>{shares}</dd>" in page
+    single = GraphSVC(WL(), param_grid={}, C=1, cv=2).fit(graphs, y)
+    assert "<dt>weights</dt>" not in written(tmp_path, single, graphs[:1])
 
 
 def test_predictions_for_training_graphs_are_not_counted_as_correct(half_model, motifs, tmp_path):

@@ -97,6 +97,7 @@ def write_page(
         signed=signed,
         title=title,
         versions=package_versions(),
+        weights=_weights(explanation),
     )
     with replacing(target) as file:
         file.write(page.encode())
@@ -277,6 +278,14 @@ def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
     rows = model.predict_proba(X)
     columns = np.searchsorted(model.classes_, explanation.predictions)
     return "probability", [_percent(value) for value in rows[np.arange(len(rows)), columns].tolist()]
+
+
+def _weights(explanation: Explanation) -> list[tuple[str, str]]:
+    """Return the weight and the name of each kernel of an automatic model, as in its search_summary, the largest first."""
+    records = getattr(split_model(explanation._model)[-1], "search_results_", [])
+    weighted = [(record["weight"], record["candidate"]) for record in records if record["weight"] is not None]
+    weighted.sort(key=lambda pair: -pair[0])
+    return [(_percent(weight), name) for weight, name in weighted]
 
 
 def _percent(probability: float) -> str:

@@ -191,6 +191,11 @@ def _check_records(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
     str(SearchSummary(value, "score"))
 
 
+def _check_scores(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
+    if not isinstance(value, dict) or not all(type(key) is str and type(value[key]) is float for key in value):
+        raise ModelFileError(f"{name} must be a dict of numbers")
+
+
 def _check_regressor(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
     is_fitted = isinstance(value, TakesSeveralTargets) and learned_state(value) is not None
     if not is_fitted or hasattr(value, "estimators_"):
@@ -297,6 +302,7 @@ _OBJECTS: dict[str, Callable[[str, Any, Sizes], None]] = {
     "map": _check_map,
     "records": _check_records,
     "regressor": _check_regressor,
+    "scores": _check_scores,
 }
 # A rule is a kind of value and, for numeric arrays, the names of their dimensions; the first array with a name sets its
 # size, and "*" is any size. "each": a list of such values; all lists of an estimator have n_entries. "optional": may be
@@ -312,7 +318,7 @@ _COMBINED = {
     "kernels_": "each kernel",
     "weights_": "nonnegative n_entries",
     "search_results_": "records",
-    "loo_scores_": "dict",
+    "loo_scores_": "scores",
     **_CALIBRATED,
 }
 _PROCESS = {
