@@ -106,14 +106,14 @@ def test_the_page_has_the_probabilities_of_the_model(motifs, tmp_path):
 def test_the_page_shows_shares_of_kernels_by_name_with_the_largest_first(motifs, tmp_path):
     graphs, y = motifs
     model = GraphClassifier([WL(1), WLOA(), ShortestPath()]).fit(graphs[:20], y[:20])
-    page = written(tmp_path, model, graphs[20:21])
+    page = written(tmp_path, model, graphs[20:21], y=y[20:21])
     records = [record for record in model.search_results_ if record["weight"] is not None]
     records.sort(key=lambda record: -record["weight"])
     shares = "; ".join(f"{100 * record['weight']:.1f} % {record['candidate']}" for record in records)
     assert len(records) > 1
     assert f"<dt>weights</dt><dd>{shares}</dd>" in page
     single = GraphSVC(WL(), param_grid={}, C=1, cv=2).fit(graphs, y)
-    assert "<dt>weights</dt>" not in written(tmp_path, single, graphs[:1])
+    assert "<dt>weights</dt>" not in written(tmp_path, single, graphs[:1], y=y[:1])
 
 
 def test_predictions_for_training_graphs_are_not_counted_as_correct(half_model, motifs, tmp_path):

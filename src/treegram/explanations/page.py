@@ -280,12 +280,11 @@ def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
     return "probability", [_percent(value) for value in rows[np.arange(len(rows)), columns].tolist()]
 
 
-def _weights(explanation: Explanation) -> list[tuple[str, str]]:
+def _weights(explanation: Explanation) -> list[tuple[float, str]]:
     """Return the weight and the name of each kernel of an automatic model, as in its search_summary, the largest first."""
     records = getattr(split_model(explanation._model)[-1], "search_results_", [])
     weighted = [(record["weight"], record["candidate"]) for record in records if record["weight"] is not None]
-    weighted.sort(key=lambda pair: -pair[0])
-    return [(_percent(weight), name) for weight, name in weighted]
+    return sorted(weighted, key=lambda pair: -pair[0])
 
 
 def _percent(probability: float) -> str:
