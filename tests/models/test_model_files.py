@@ -326,10 +326,10 @@ def linear(X, Y):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (ODDCL(node_kernel=linear), "node_kernel is <function linear .*cannot hold.* no functions"),
+        (ODDCL(node_kernel=linear), "node_kernel is <function linear .*cannot contain.* no functions"),
         (WL(n_iterations=1001), "n_iterations of WL is 1001; in a model file it may be 100 at most"),
         (GIK(n_levels=1001), "n_levels of GIK is 1001; in a model file it may be 100 at most"),
-        (GraphSVC(cv=KFold(3)), "cv is KFold.*cannot hold"),
+        (GraphSVC(cv=KFold(3)), "cv is KFold.*cannot contain"),
         (P2K(random_state=None), "random_state of P2K is None.*integer"),
         (KernelSum([WL(), P2K(random_state=None)]), "random_state of KernelSum is None"),
         (GraphSVC(class_weight={0: float("inf")}), "class_weight is inf"),

@@ -96,10 +96,10 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     names: list[str] = []
     for leaf in leaves:
         if leaf.has_columns:
-            values, constant, own = leaf.kernel._column_parts(leaf.seen, leaf.weights)
+            values, constant, of_columns = leaf.kernel._column_parts(leaf.seen, leaf.weights)
             tables.append(values * leaf.factors[:, None, None])
             constants += leaf.factors[:, None] * constant
-            names += map(str, own)
+            names += map(str, of_columns)
         else:
             node_values += leaf.factors[graphs.graph_ids, None] * leaf.node_values(spread=attribute_to == "tree")
     return Explanation(
@@ -280,16 +280,16 @@ class Explanation:
         itself = -1 if self._training_indices is None else int(self._training_indices[graph])
         kernel, numbers = self._parts[0].kernel, self._parts[0].numbers
         names = kernel.graphs_.graph_names
-        order = [one for one in np.argsort(-similarities, kind="stable").tolist() if one != itself][:n]
+        order = [position for position in np.argsort(-similarities, kind="stable").tolist() if position != itself]
         return [
             {
-                "index": one if numbers is None else int(numbers[one]),
-                "name": None if names is None else str(names[one]),
-                "target": self._training_targets.get(one),
-                "similarity": float(similarities[one]),
-                "contribution": float(contributions[one]),
+                "index": position if numbers is None else int(numbers[position]),
+                "name": None if names is None else str(names[position]),
+                "target": self._training_targets.get(position),
+                "similarity": float(similarities[position]),
+                "contribution": float(contributions[position]),
             }
-            for one in order
+            for position in order[:n]
         ]
 
     def summary(self, n: int = 100, *, output: int | None = None) -> list[dict[str, Any]]:
@@ -316,10 +316,11 @@ class Explanation:
         for kind, (values, name_of) in self._summarized(combine).items():
             sizes = np.asarray(abs(values).mean(axis=0)).ravel() if len(self.graphs) else np.zeros(values.shape[1])
             for column in np.argsort(-sizes, kind="stable")[:n].tolist():
-                own = values[:, [column]].toarray().ravel()
-                if own.any():
-                    shown = {"kind": kind, "name": name_of(column), "mean_absolute": float(sizes[column])}
-                    records.append({**shown, "mean": float(own.mean()), "n_graphs": int(np.count_nonzero(own))})
+                of_graphs = values[:, [column]].toarray().ravel()
+                if of_graphs.any():
+                    record = {"kind": kind, "name": name_of(column), "mean_absolute": float(sizes[column])}
+                    record |= {"mean": float(of_graphs.mean()), "n_graphs": int(np.count_nonzero(of_graphs))}
+                    records.append(record)
         return sorted(records, key=lambda record: -record["mean_absolute"])
 
     def to_html(
@@ -494,22 +495,23 @@ class Explanation:
 
     def _summarized(self, combine: Floats) -> dict[str, tuple[Any, Callable[[int], str]]]:
         """Return contributions to one decision for each graph, a matrix of graphs and columns for each kind, with names."""
-        found: dict[str, tuple[Any, Callable[[int], str]]] = {}
+        tables: dict[str, tuple[Any, Callable[[int], str]]] = {}
         if self._table is not None:
-            weighed = [sp.diags(own) @ values for own, values in zip(combine.T, self._table.values, strict=True)]
-            found["feature"] = (sum(weighed[1:], weighed[0]).tocsc(), self._table.name_of)
+            factors = zip(combine.T, self._table.values, strict=True)
+            first, *others = (sp.diags(of_graphs) @ values for of_graphs, values in factors)
+            tables["feature"] = (sum(others, first).tocsc(), self._table.name_of)
         if self.column_names:
             values = np.einsum("gco,go->gc", self._column_values, combine)[:, :-1]
-            found["column"] = (sp.csc_matrix(values), self.column_names.__getitem__)
+            tables["column"] = (sp.csc_matrix(values), self.column_names.__getitem__)
         graphs = self.graphs
         if graphs.labels is not None and len(graphs.label_values) > 1:
             values = np.einsum("vo,vo->v", self._node_values, combine[graphs.graph_ids])
             shape = (len(graphs), len(graphs.label_values))
-            found["label"] = (
+            tables["label"] = (
                 sp.csc_matrix((values, (graphs.graph_ids, graphs.labels)), shape),
                 lambda code: label_text(graphs.label_values[code]),
             )
-        return found
+        return tables
 
     def _squeeze(self, values: Floats) -> Floats:
         return values[..., 0] if len(self.outputs) == 1 else values
@@ -675,11 +677,11 @@ def _linear_weights(linear: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
     return weights, intercept, classes[1:] if len(classes) == 2 else classes
 
 
-def _choose_graphs(graphs: Graphs, seen: list[Graphs]) -> Graphs:
+def _choose_graphs(graphs: Graphs, transformed: list[Graphs]) -> Graphs:
     """Return the graphs with the nodes that all kernels see: the original graphs if transformers keep the nodes."""
-    for chosen in (graphs, *seen[:1]):
-        if all(np.array_equal(chosen.offsets, one.offsets) for one in seen):
-            return chosen
+    for candidate in (graphs, *transformed[:1]):
+        if all(np.array_equal(candidate.offsets, others.offsets) for others in transformed):
+            return candidate
     raise ParameterError("The model cannot be explained: its kernels see different nodes, as transformers change them.")
 
 
@@ -705,7 +707,7 @@ def _find_in_training(parts: list[Part]) -> Ints | None:
         vectors = part.kernel.graphs_.attributes
         scales = None if vectors is None else np.abs(vectors).max(axis=0, initial=0.0)
         keys.append([_graph_keys(graphs, scales) for graphs in (part.kernel.graphs_, part.seen)])
-    fitted, new = (list(zip(*own, strict=True)) for own in zip(*keys, strict=True))
+    fitted, new = (list(zip(*of_parts, strict=True)) for of_parts in zip(*keys, strict=True))
     known = {key: index for index, key in reversed(list(enumerate(fitted)))}
     return np.array([known.get(key, -1) for key in new], dtype=np.int64)
 

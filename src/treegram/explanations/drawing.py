@@ -193,14 +193,14 @@ def molecule_picture(
     """Draw a molecule with RDKit; with values, its atoms get descriptions."""
     strengths = np.zeros(graph.n_nodes) if values is None else values
     root = ElementTree.fromstring(draw_molecule(molecule, strengths, "SVG", _MOLECULE_SIZE, marked))
-    for one in root.iter():
-        one.tag = one.tag.rpartition("}")[2]
-        one.attrib = {key.rpartition("}")[2]: value for key, value in one.attrib.items()}
-        found = re.fullmatch(r"atom-(\d+)", one.attrib.get("class", ""))
-        if one.tag == "ellipse" and found and values is not None:
-            atom = int(found[1])
-            one.attrib |= {"class": "node", "data-node": str(atom)}
-            title = ElementTree.SubElement(one, "title")
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        element.attrib = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+        atom_class = re.fullmatch(r"atom-(\d+)", element.attrib.get("class", ""))
+        if element.tag == "ellipse" and atom_class and values is not None:
+            atom = int(atom_class[1])
+            element.attrib |= {"class": "node", "data-node": str(atom)}
+            title = ElementTree.SubElement(element, "title")
             title.text = _describe_node(graph, atom, values[atom])
     root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": description, "class": "molecule"}
     return Markup(ElementTree.tostring(root, encoding="unicode"))

@@ -130,7 +130,7 @@ def _check_targets(explanation: Explanation, y: ArrayLike | None) -> NDArray[Any
         raise ParameterError(f"y must have one entry per graph, shape ({n},); got shape {targets.shape}.")
     if targets is not None and explanation._is_classifier:
         known = explanation._model.classes_.tolist()
-        unknown = [one for one in dict.fromkeys(targets.tolist()) if one not in known]
+        unknown = [target for target in dict.fromkeys(targets.tolist()) if target not in known]
         if unknown:
             warnings.warn(
                 f"y has {counted(len(unknown), 'class', 'classes')} that the model was not fitted on, such as {unknown[0]!r}: all "
@@ -151,7 +151,7 @@ def _check_molecules(explanation: Explanation, molecules: Sequence[Any] | None) 
         return None
     if len(molecules) != n:
         raise ParameterError(f"molecules must have one entry per graph, {n}; it has {len(molecules)}.")
-    return [check_molecule(one, graphs[i], f"molecules[{i}]") for i, one in enumerate(molecules)]
+    return [check_molecule(molecule, graphs[i], f"molecules[{i}]") for i, molecule in enumerate(molecules)]
 
 
 # -------------------------------------------------------------------- one graph
@@ -177,7 +177,7 @@ def _split_decision(explanation: Explanation, i: int, contrast: Contrast) -> dic
         "decision": float(values.sum() + columns.sum()) + intercept,
         "top": tuple(top),
         "nodes": nodes,
-        "columns": [(explanation.column_names[one], float(columns[one])) for one in top_columns if columns[one]],
+        "columns": [(explanation.column_names[c], float(columns[c])) for c in top_columns if columns[c]],
         "strongest": ", ".join(f"{name} ({label})" if label else name for _, name, label, _ in nodes[:3]),
     }
 
@@ -193,10 +193,10 @@ def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
     graph, table = explanation.graphs[i], explanation._table
     contrasts = []
     for contrast in islice(explanation._contrasts(i), _MOST_CONTRASTS):
-        one = _split_decision(explanation, i, contrast)
-        found = None if table is None else table.top(i, contrast.combine, _N_FEATURES)
-        one["features"] = None if found is None else [(*_draw_name(name), value) for name, value in found]
-        contrasts.append(one)
+        decision = _split_decision(explanation, i, contrast)
+        top = None if table is None else table.top(i, contrast.combine, _N_FEATURES)
+        decision["features"] = None if top is None else [(*_draw_name(name), value) for name, value in top]
+        contrasts.append(decision)
     first = contrasts[0]
     words = "; ".join(f"{name} {label} {signed(value)}" for _, name, label, value in first["nodes"][:3])
     description = f"Graph with {counted(graph.n_nodes, 'node')}. Strongest: {words or 'none'}."
@@ -210,7 +210,7 @@ def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
         "contrasts": contrasts,
         "picture": picture,
         "positions": positions,
-        "numbers": ";".join(" ".join(f"{value:.4g}" for value in one["values"].tolist()) for one in contrasts),
+        "numbers": ";".join(" ".join(f"{value:.4g}" for value in decision["values"].tolist()) for decision in contrasts),
     }
 
 
@@ -233,7 +233,7 @@ def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> 
 def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callable[[int], list[dict[str, Any]]]:
     """Return a function that lists the training graphs most similar to an explained graph, with pictures."""
     # Draw the original graphs if any kernel sees them without a transformer.
-    part = next((one for one in explanation._parts if one.seen is explanation.graphs), explanation._parts[0])
+    part = next((part for part in explanation._parts if part.seen is explanation.graphs), explanation._parts[0])
 
     @cache
     def draw(number: int, name: str | None) -> Markup:
@@ -249,12 +249,12 @@ def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callabl
     def find(i: int) -> list[dict[str, Any]]:
         return [
             {
-                **one,
-                "target": "" if one["target"] is None else _shown(one["target"]),
-                "picture": draw(one["index"], one["name"]),
-                "name": one["name"] or f"Training graph {one['index']}",
+                **record,
+                "target": "" if record["target"] is None else _shown(record["target"]),
+                "picture": draw(record["index"], record["name"]),
+                "name": record["name"] or f"Training graph {record['index']}",
             }
-            for one in explanation.similar_graphs(i, _N_SIMILAR)
+            for record in explanation.similar_graphs(i, _N_SIMILAR)
         ]
 
     return find

@@ -47,7 +47,7 @@
   // Which class the predicted one is compared with: the lists of that decision, and the colors of the nodes.
   const mix = (value, limit) => {
     const part = Math.min(Math.abs(value) / (limit || 1), 1), full = value > 0 ? [178, 24, 43] : [33, 102, 172];
-    return `rgb(${full.map(one => Math.round(255 + part * (one - 255))).join(" ")})`;
+    return `rgb(${full.map(channel => Math.round(255 + part * (channel - 255))).join(" ")})`;
   };
   const choose = (card, chosen) => {
     const values = card.dataset.values.split(";")[chosen].split(" ").map(Number);

@@ -70,7 +70,7 @@ _CLASSES: dict[str, type[Any]] = {
     **{name: getattr(kernels, name) for name in kernels.__all__},
     **{name: getattr(models, name) for name in models.__all__},
     **{name: getattr(transforms, name) for name in _TRANSFORMERS},
-    **{kind.__name__: kind for kind in (MoleculeGraphs, ProteinGraphs, TableGraphs, *LINEAR_MODELS, Pipeline)},
+    **{estimator.__name__: estimator for estimator in (MoleculeGraphs, ProteinGraphs, TableGraphs, *LINEAR_MODELS, Pipeline)},
 }
 # Limits on parameters: a kernel is fitted when it is loaded, and a file must not make that take years.
 _LIMITS = {
@@ -192,7 +192,7 @@ def _to_json(value: Any, arrays: list[NDArray[Any]], what: str) -> Any:
     if isinstance(value, BaseEstimator):
         return _estimator_to_json(value, arrays)
     raise ModelFileError(
-        f"{what} is {value!r}, which a model file cannot hold: it holds plain values, arrays and treegram's own estimators, but no "
+        f"{what} is {value!r}, which a model file cannot contain: it contains plain values, arrays and treegram's own estimators, but no "
         "functions and no other objects. Replace it before saving the model."
     )
 
@@ -218,15 +218,15 @@ def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]]) -> dict[str, 
             "A model with kernel='precomputed' cannot be saved in a model file: it knows neither graphs nor a kernel. Fit it on "
             "graphs with a kernel, or use joblib.dump."
         )
-    kind = type(estimator)
-    name = kind.__name__ if _CLASSES.get(kind.__name__) is kind else getattr(kind, "name", None)
-    if _find_class(name) is not kind:
+    cls = type(estimator)
+    name = cls.__name__ if _CLASSES.get(cls.__name__) is cls else getattr(cls, "name", None)
+    if _find_class(name) is not cls:
         is_kernel = isinstance(estimator, GraphKernel)
         advice = (
             "Register it first with treegram.kernels.register_kernel" if is_kernel else "Instead of SVC, use GraphSVC"
         )
         raise ModelFileError(
-            f"A {kind.__module__}.{kind.__name__} cannot be saved in a model file, only {', '.join(_CLASSES)} and registered "
+            f"A {cls.__module__}.{cls.__name__} cannot be saved in a model file, only {', '.join(_CLASSES)} and registered "
             f"kernels. {advice}."
         )
     _check_limits(estimator)
@@ -251,33 +251,33 @@ def _from_json(value: Any, arrays: list[NDArray[Any]]) -> Any:
         return [_from_json(entry, arrays) for entry in value]
     if not isinstance(value, dict):
         return value
-    ((kind, content),) = value.items()
-    if kind == "array" and type(content) is int and 0 <= content < len(arrays):
+    ((word, content),) = value.items()
+    if word == "array" and type(content) is int and 0 <= content < len(arrays):
         return arrays[content]
-    if kind == "tuple":
+    if word == "tuple":
         return tuple(_from_json(content, arrays))
-    if kind == "objects":
+    if word == "objects":
         if not all(isinstance(entry, str | int | float) for entry in content):
             raise ModelFileError("an array of objects has entries that are neither texts nor numbers")
         return np.array(content, dtype=object)
-    if kind == "dict":
+    if word == "dict":
         return {_from_json(key, arrays): _from_json(entry, arrays) for key, entry in content}
-    if kind == "estimator":
+    if word == "estimator":
         name, parameters, learned = content
         return _estimator_from_json(name, parameters, learned, arrays)
-    raise ModelFileError(f"{kind!r} is not a kind of value")
+    raise ModelFileError(f"{word!r} is not a kind of value")
 
 
 def _estimator_from_json(name: Any, parameters: Any, learned: Any, arrays: list[NDArray[Any]]) -> Any:
-    kind = _find_class(name)
-    if kind is None:
+    cls = _find_class(name)
+    if cls is None:
         raise ModelFileError(
             f"it names {name!r}, which is neither an estimator of treegram nor a kernel that is registered (register_kernel)"
         )
-    unknown = set(parameters) - set(inspect.signature(kind).parameters)
+    unknown = set(parameters) - set(inspect.signature(cls).parameters)
     if unknown:
         raise ModelFileError(f"{name} has no parameter {min(unknown)!r} in this version of treegram")
-    estimator = kind(**{key: _from_json(value, arrays) for key, value in parameters.items()})
+    estimator = cls(**{key: _from_json(value, arrays) for key, value in parameters.items()})
     _check_limits(estimator)
     if isinstance(estimator, Pipeline):
         check_pipeline(estimator)

@@ -92,8 +92,8 @@ def _kernel_state(kernel: GraphKernel) -> dict[str, Any]:
 
 
 def _self_kernels(kernel: GraphKernel) -> NDArray[np.float64]:
-    own = kernel._self_kernels
-    return (kernel._self_sums(kernel._fitted) if own is None else own).reshape(-1)
+    normalizing = kernel._self_kernels
+    return (kernel._self_sums(kernel._fitted) if normalizing is None else normalizing).reshape(-1)
 
 
 def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
@@ -118,31 +118,31 @@ def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
 
 def _check(name: str, value: Any, rule: list[str], sizes: Sizes) -> None:
     """Raise unless a value follows its rule; see `_RULES`."""
-    kind, *shape = rule
-    if kind == "optional":
+    requirement, *shape = rule
+    if requirement == "optional":
         if value is not None:
             _check(name, value, shape, sizes)
-    elif kind == "each":
+    elif requirement == "each":
         if not isinstance(value, list) or len(value) != sizes.setdefault("n_entries", len(value)):
             raise ModelFileError(f"{name} must be a list, as long as the other lists of the estimator")
         if not value and shape[0] in _OBJECTS:
             raise ModelFileError(f"{name} must not be empty")
         for i, entry in enumerate(value):
             _check(f"{name}[{i}]", entry, shape, sizes)
-    elif kind in _OBJECTS:
-        _OBJECTS[kind](name, value, sizes)
-    elif not _follows(value, kind, shape, sizes):
+    elif requirement in _OBJECTS:
+        _OBJECTS[requirement](name, value, sizes)
+    elif not _follows(value, requirement, shape, sizes):
         wanted = f"an array of shape ({', '.join(str(sizes.get(n, n)) for n in shape)}):" if shape else "a value:"
-        raise ModelFileError(f"{name} must be {wanted} {kind}")
+        raise ModelFileError(f"{name} must be {wanted} {requirement}")
 
 
-def _follows(value: Any, kind: str, shape: list[str], sizes: Sizes) -> bool:
-    """Return True if a value is an array of this shape, or a number if the shape is empty, and of this kind."""
-    if kind in ("str", "dict"):
-        return type(value).__name__ == kind
-    if kind == "size":
+def _follows(value: Any, requirement: str, shape: list[str], sizes: Sizes) -> bool:
+    """Return True if a value is an array of this shape, or a number if the shape is empty, and as required."""
+    if requirement in ("str", "dict"):
+        return type(value).__name__ == requirement
+    if requirement == "size":
         return type(value) is int and 0 <= value < 2**32 and value == sizes.setdefault(shape[0], value)
-    dtype = np.dtype({"whole": np.int64, "codes": np.uint64}.get(kind, np.float64))
+    dtype = np.dtype({"whole": np.int64, "codes": np.uint64}.get(requirement, np.float64))
     if not shape and (type(value) is int or (type(value) is float and dtype == np.float64)):
         value = np.array(value, dtype)
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != len(shape):
@@ -150,17 +150,17 @@ def _follows(value: Any, kind: str, shape: list[str], sizes: Sizes) -> bool:
     for size, length in zip(shape, value.shape, strict=True):
         if size != "*" and length != sizes.setdefault(size, length):
             return False
-    return bool(np.isfinite(value).all()) and _is_of_kind(value, kind)
+    return bool(np.isfinite(value).all()) and _meets(value, requirement)
 
 
-def _is_of_kind(values: NDArray[Any], kind: str) -> bool:
-    if kind in ("codes", "increasing"):
+def _meets(values: NDArray[Any], requirement: str) -> bool:
+    if requirement in ("codes", "increasing"):
         return bool((values[1:] > values[:-1]).all())
-    if kind == "ascending":
+    if requirement == "ascending":
         return bool((values[1:] >= values[:-1]).all())
-    if kind == "positive":
+    if requirement == "positive":
         return bool((values > 0).all())
-    return kind == "finite" or bool((values >= 0).all())
+    return requirement == "finite" or bool((values >= 0).all())
 
 
 def _check_kernel(name: str, value: Any, sizes: Sizes) -> None:
