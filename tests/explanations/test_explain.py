@@ -57,7 +57,7 @@ from treegram.explanations.contributions import in_training
 from treegram.kernels import oddcl_approx
 from treegram.kernels.base import KERNELS as REGISTERED
 from treegram.kernels.base import GraphKernel, parameters
-from treegram.kernels.oddcl import tree_groups
+from treegram.kernels.oddcl import count_trees, tree_groups
 
 KERNELS = {
     "ODDCL": ODDCL(depth=2, lam=0.8),
@@ -183,6 +183,14 @@ def test_features_of_a_sum_are_prefixed_by_their_kernel():
     assert without.feature_contributions is None
     assert without.feature_names is None
     assert without.top_features(0) == []
+
+
+def test_trees_are_counted_once():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = fitted_ridge(ODDCL(depth=2, lam=0.8), graphs)
+    with mock.patch("treegram.kernels.oddcl.count_trees", wraps=count_trees) as counted:
+        explain(model, graphs)
+    assert counted.call_count == 1
 
 
 def test_contributions_match_a_hand_calculation():

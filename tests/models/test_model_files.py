@@ -1,6 +1,7 @@
 """Tests of model files: models round-trip, and malicious files do no harm."""
 
 import hashlib
+import inspect
 import json
 import os
 import pickle
@@ -46,7 +47,8 @@ from treegram import (
     load_model,
     save_model,
 )
-from treegram.models.saving import MAGIC
+from treegram.models.saving import _CLASSES, FORMAT, MAGIC
+from treegram.models.saving.states import _RULES
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 
 N_GRAPHS = 24
@@ -412,42 +414,73 @@ def test_non_regular_files_raise(tmp_path):
             load_model(place)
 
 
-def test_newer_formats_raise(svc_file, path):
+def test_other_formats_raise_and_say_what_to_do(svc_file, path):
     content, arrays = parts(svc_file)
-    refused(
-        path, joined({**content, "format": 2}, arrays), "has format 2, and this treegram reads formats up to 1. Update"
-    )
+    for number, advice in ((FORMAT + 1, "Update treegram"), (1, "Fit the model again with this version, and save it")):
+        message = f"it has format {number}, but this version of treegram reads format {FORMAT}. {advice}"
+        refused(path, joined({**content, "format": number}, arrays), message)
     refused(path, joined({**content, "format": "1"}, arrays), "does not name its format")
+
+
+# For each format, a digest of the classes, parameters and learned attributes that files name. If this test fails, increase
+# FORMAT and add its digest, unless files of this format were never released: then replace the digest.
+CONTENTS = {2: "9271be6199e87de5"}
+
+
+def test_format_changes_with_the_content_of_files():
+    parameters = {
+        name: sorted(inspect.signature(estimator).parameters)
+        for name, estimator in _CLASSES.items()
+        if estimator.__module__.startswith("treegram")
+    }
+    text = json.dumps([parameters, _RULES], sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == CONTENTS[FORMAT]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        lambda model: model,
+        lambda model: make_pipeline(DropAttributes(), model),
+        lambda model: LogisticRegression(),  # noqa: ARG005 (all have one signature)
+    ],
+    ids=["model", "pipeline", "linear"],
+)
+@pytest.mark.parametrize("last", [WL(), "passthrough"], ids=["kernel", "passthrough"])
+def test_only_the_last_step_of_a_pipeline_may_be_a_model(before, last, graphs, y, path):
+    model = GraphSVC(WL(1), param_grid={}, C=1, cv=2).fit(graphs, y)
+    save_model(Pipeline([("first", before(model)), ("last", last)]), path)
+    refused(path, path.read_bytes(), "step 'first' of a pipeline is a .*, which must be the last step")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (b"[]", "does not name its format"),
-        (b'{"format": 1}', "it is inconsistent .KeyError: 'arrays'"),
+        (b'{"format": 2}', "it is inconsistent .KeyError: 'arrays'"),
         (b'{"format": NaN}', "the number NaN, which is not finite"),
         (b'{"format": ' + b"[" * 100_000, "it is inconsistent .RecursionError"),
         (b'{"format": ' + b"9" * 5000 + b"}", "it is inconsistent .ValueError"),
-        (b'{"format": 1, "arrays": [["<f8", [1000000000000]]]}', "array 0 is longer than the file"),
-        (b'{"format": 1, "arrays": [["<f8", [-1]]]}', "an array of the shape .-1. cannot be in a model file"),
-        (b'{"format": 1, "arrays": [["<f8", [0, 1001]]]}', "an array of the shape .0, 1001. cannot be in a model file"),
-        (b'{"format": 1, "arrays": [["|O", [1]]]}', "an array of dtype '.O' cannot be"),
-        (b'{"format": 1, "arrays": [["<U99999", [1]]]}', "an array of dtype '<U99999' cannot be"),
-        (b'{"format": 1, "arrays": [["|b1", [8]]]}', "True and False has other values"),
-        (b'{"format": 1, "arrays": [["<U1", [2]]]}', "characters that do not exist"),
-        (b'{"format": 1, "arrays": [["<f8", [0]]]}', "8 bytes are left over"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"array": 1}}', "'array' is not a kind of value"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"code": "import os"}}', "'code' is not a kind of value"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"objects": [[1]]}}', "an array of objects has entries that are neither texts nor numbers"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": 5}', "a 'int' where an estimator is expected"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["os.system", {}, null]}}', "names 'os.system', which is neither an estimator of treegram nor a kernel"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"depth": 1}, null]}}', "no parameter 'depth'"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_iterations": -1}, null]}}', "n_iterations of WL must"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_jobs": 99999}, null]}}', "n_jobs of WL is 99999"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["DropAttributes", {}, {}]}}', "learns nothing"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": []}, null]}}', "must have steps"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": [["a", 1]]}, null]}}', "a int as a step"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Ridge", {"alpha": "x"}, null]}}', "'alpha' parameter of Ridge"),
+        (b'{"format": 2, "arrays": [["<f8", [1000000000000]]]}', "array 0 is longer than the file"),
+        (b'{"format": 2, "arrays": [["<f8", [-1]]]}', "an array of the shape .-1. cannot be in a model file"),
+        (b'{"format": 2, "arrays": [["<f8", [0, 1001]]]}', "an array of the shape .0, 1001. cannot be in a model file"),
+        (b'{"format": 2, "arrays": [["|O", [1]]]}', "an array of dtype '.O' cannot be"),
+        (b'{"format": 2, "arrays": [["<U99999", [1]]]}', "an array of dtype '<U99999' cannot be"),
+        (b'{"format": 2, "arrays": [["|b1", [8]]]}', "True and False has other values"),
+        (b'{"format": 2, "arrays": [["<U1", [2]]]}', "characters that do not exist"),
+        (b'{"format": 2, "arrays": [["<f8", [0]]]}', "8 bytes are left over"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"array": 1}}', "'array' is not a kind of value"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"code": "import os"}}', "'code' is not a kind of value"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"objects": [[1]]}}', "an array of objects has entries that are neither texts nor numbers"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": 5}', "a 'int' where an estimator is expected"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["os.system", {}, null]}}', "names 'os.system', which is neither an estimator of treegram nor a kernel"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"depth": 1}, null]}}', "no parameter 'depth'"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_iterations": -1}, null]}}', "n_iterations of WL must"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_jobs": 99999}, null]}}', "n_jobs of WL is 99999"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["DropAttributes", {}, {}]}}', "learns nothing"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": []}, null]}}', "must have steps"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": [["a", 1]]}, null]}}', "a int as a step"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["Ridge", {"alpha": "x"}, null]}}', "'alpha' parameter of Ridge"),
     ],
 )  # fmt: skip
 def test_invalid_headers_raise(text, message, path):

@@ -163,9 +163,9 @@ def node_contributions(left: NodeView, right: NodeView, weights: Floats, n_jobs:
 
 
 def entry_contributions(left: NodeView, right: NodeView, weights: Floats) -> Floats:
-    """Compute the same for each feature of each node, (n_entries, n_outputs), for views of one point with one group.
+    """Compute the same for each feature of each node, divided by its value, for views of one point with one group.
 
-    Entries are in the order of the features, by row and code.
+    Shape (n_entries, n_outputs). Entries are in the order of the features, which are sorted by row and code.
     """
     (mine,), (theirs,) = left.groups, right.groups
     is_used = np.abs(weights).max(axis=1, initial=0.0) > 0
@@ -175,7 +175,7 @@ def entry_contributions(left: NodeView, right: NodeView, weights: Floats) -> Flo
     rows = replace(left.nodes, features=mine.counts)
     if is_one(right.node_kernel, rows.vectors, columns.vectors):
         totals = columns.features.T @ weights[columns.graph_ids]
-        contributions: Floats = rows.features.data[:, None] * totals[rows.features.indices]
+        contributions: Floats = totals[rows.features.indices]
         return contributions
     return entry_sums(rows, columns, right.node_kernel, weights[columns.graph_ids])
 

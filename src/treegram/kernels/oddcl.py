@@ -141,8 +141,10 @@ class ODDCL(NodePairKernel):
         return tree_groups(self, graphs, grid["depth"], grid["lam"])
 
     def _spread_contributions(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
-        phi = count_trees(self, graphs, self.depth)
-        return spread_counted_trees(self, graphs, phi, entry_contributions(described, self._fitted, weights))
+        (phi,) = described.groups
+        per_weight = entry_contributions(described, self._fitted, weights)
+        factors = tree_weights(phi, self.lam, graphs.graph_ids, rescale=self._normalization == "cosine")
+        return spread_counted_trees(self, graphs, phi, per_weight * factors[:, None])
 
     def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
         """Compute a grid in one pass, and each lambda that could overflow or vanish in a separate pass, which rescales graphs.
@@ -257,11 +259,10 @@ class ODDST(ExplicitKernel):
             return super()._raw_column_contributions(graphs, described, weights, spread=False)
         phi = count_trees(self, graphs, self.depth)
         phi.counts.sort_indices()
-        weighted = self._weigh(phi, self.lam, graphs.graph_ids)
+        factors = tree_weights(phi, self.lam, graphs.graph_ids, rescale=self._normalization == "cosine")
         every_tree = Features(sp.identity(len(phi.codes), format="csr"), phi.codes)
-        own_weights = every_tree.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
-        values = weighted.counts.data[:, None] * own_weights[phi.counts.indices]
-        return spread_counted_trees(self, graphs, phi, values)
+        column_weights = every_tree.aligned(self._fitted_features.codes) @ weights  # of the columns of these graphs
+        return spread_counted_trees(self, graphs, phi, factors[:, None] * column_weights[phi.counts.indices])
 
     def _name_feature(self, fitted: Any, column: int) -> str:
         return read_tree(self.graphs_, fitted.seen[column], **options_of(self, "missing_labels", "use_edge_labels"))
@@ -275,9 +276,9 @@ def count_trees(kernel: Any, graphs: Graphs, depth: int) -> Phi:
     return tree_features(graphs, depth, n_jobs=kernel.n_jobs, **options_of(kernel, *TREE_OPTIONS))
 
 
-def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, values: Floats) -> Floats:
-    """Divide what each entry of :func:`count_trees` adds among the nodes of its tree."""
-    return tree_contributions(graphs, phi, values, kernel.depth, **options_of(kernel, *TREE_OPTIONS))
+def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, per_count: Floats) -> Floats:
+    """Divide what each entry of :func:`count_trees` adds, ``per_count`` each time it counts, among the nodes of its tree."""
+    return tree_contributions(graphs, phi, per_count, kernel.depth, **options_of(kernel, *TREE_OPTIONS))
 
 
 def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequence[float]) -> list[Features]:
@@ -297,16 +298,22 @@ def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequen
 
 
 def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool, in_place: bool = False) -> Phi:
-    """Multiply counts by lam ** (size / 2), so that inner products of rows carry the weight lam ** size.
+    """Multiply counts by :func:`tree_weights`; ``in_place`` changes the counts of phi, which may be long."""
+    counts = phi.counts if in_place else phi.counts.copy()
+    counts.data *= tree_weights(phi, lam, graph_ids, rescale=rescale)
+    return replace(phi, counts=counts)
+
+
+def tree_weights(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool) -> Floats:
+    """Return lam ** (size / 2) for each entry of phi, so that inner products of rows carry the weight lam ** size.
 
     With ``rescale`` and an extreme lam each graph's rows are divided by lam ** (s / 2), where s is the size of its largest tree
     for lam above 1, and of its smallest tree, a single node, for a tiny lam: one factor per graph, which normalization removes,
-    so that nothing overflows or vanishes. ``in_place`` changes the counts of phi, which may be long.
+    so that nothing overflows or vanishes.
     """
-    counts = phi.counts if in_place else phi.counts.copy()
-    exponents = np.take(phi.sizes, counts.indices)
+    exponents = np.take(phi.sizes, phi.counts.indices)
     if rescale and lam > 1:
-        starts = counts.indptr[np.flatnonzero(np.diff(graph_ids, prepend=-1))]  # entries are in the order of graphs
+        starts = phi.counts.indptr[np.flatnonzero(np.diff(graph_ids, prepend=-1))]  # entries are in the order of graphs
         lengths = np.diff(starts, append=len(exponents))
         starts, lengths = starts[lengths > 0], lengths[lengths > 0]
         if len(starts):
@@ -314,8 +321,8 @@ def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool, in_place: boo
     elif rescale and lam < SMALLEST_LAM:
         exponents -= 1.0
     exponents *= 0.5 * np.log(float(lam))  # in place: these arrays are long
-    counts.data *= np.exp(exponents, out=exponents)
-    return replace(phi, counts=counts)
+    weights: Floats = np.exp(exponents, out=exponents)
+    return weights
 
 
 def refuse_overflow(sizes: Floats, lam: float, depth: int) -> None:

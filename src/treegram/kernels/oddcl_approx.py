@@ -435,7 +435,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         """Return what each node adds to the products of its graph's row with weights, (n_nodes, n_outputs)."""
         phi, contributions = self._tree_contributions(graphs, weights)
         if spread:
-            return spread_counted_trees(self, graphs, phi, contributions)
+            return spread_counted_trees(self, graphs, phi, contributions / phi.counts.data[:, None])
         owners = sp.csr_matrix((np.ones(phi.counts.nnz), np.arange(phi.counts.nnz), phi.counts.indptr))
         nodes: Floats = owners @ contributions
         return nodes
