@@ -221,8 +221,8 @@ def make_models() -> dict[str, Any]:
     graphs, _ = tg.load_digits_graphs(n_levels=3)
     graphs, y = graphs[:30], np.arange(30) % 3
     scaled = make_pipeline(tg.ScaleAttributes(), tg.ODDCL(depth=1))
-    hashed = tg.ODDCLFeatures(depth=1, method="nystroem", n_components=8, n_features=64)
-    columns = tg.ODDCLFeatures(depth=1, method="rff", n_components=8, n_features=None)
+    hashed = tg.FeatureMap(tg.ODDCL(1), n_components=8, n_features=64)
+    columns = tg.FeatureMap(tg.ODDCLApprox(1, method="rff", n_components=8), n_features=None)
     models = {
         "classifier": tg.GraphSVC(tg.WL(n_iterations=1), param_grid={}, C=1, cv=3),
         "sum": tg.GraphSVC(tg.KernelSum([tg.ODDST(depth=1), scaled]), param_grid={}, C=1, cv=3),

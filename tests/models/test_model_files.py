@@ -43,7 +43,7 @@ from treegram import (
     ModelFileError,
     NeighborMeans,
     Nystroem,
-    ODDCLFeatures,
+    ODDCLApprox,
     ScaleAttributes,
     TruncateLabels,
     load_model,
@@ -221,11 +221,11 @@ def test_transformers_round_trip(transformer, graphs, new, path):
     [
         FeatureMap(),
         FeatureMap(P2K(mode="hash"), sparse_output=False),
-        ODDCLFeatures(),
-        ODDCLFeatures(n_features=None),
-        ODDCLFeatures(gamma="scale"),
-        ODDCLFeatures(method="rff", n_components=8, n_features=64),
-        ODDCLFeatures(method="nystroem", n_components=8, node_kernel="laplacian", random_state=None),
+        FeatureMap(ODDCL()),
+        FeatureMap(ODDCL(), n_features=None),
+        FeatureMap(ODDCL(gamma="scale")),
+        FeatureMap(ODDCLApprox(method="rff", n_components=8), n_features=64),
+        FeatureMap(ODDCL(node_kernel="laplacian"), n_components=8, random_state=None),
         Nystroem(WL(), 5),
         Nystroem(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), n_components=5),
     ],
@@ -248,7 +248,7 @@ def test_nystroem_of_kernels_that_learn_from_data_raises(kernel, graphs, path):
 
 def test_features_without_attributes_round_trip(path):
     graphs = LAWS_HOLD_ON["no_attributes"].pack()
-    features = ODDCLFeatures(n_features=None).fit(graphs)
+    features = FeatureMap(ODDCL(), n_features=None).fit(graphs)
     assert_same(saved_and_loaded(features, path).transform(graphs), features.transform(graphs))
 
 
@@ -265,7 +265,7 @@ def test_features_without_attributes_round_trip(path):
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_pipelines_ending_in_a_linear_model_round_trip(final, n_classes, graphs, new, path):
-    model = make_pipeline(ScaleAttributes(), ODDCLFeatures(n_features=64), final).fit(
+    model = make_pipeline(ScaleAttributes(), FeatureMap(ODDCL(), n_features=64), final).fit(
         graphs, np.arange(N_GRAPHS) % n_classes
     )
     loaded = saved_and_loaded(model, path)
@@ -444,7 +444,7 @@ def test_format_changes_with_the_content_of_files():
     [
         lambda model: model,
         lambda model: make_pipeline(DropAttributes(), model),
-        lambda model: LogisticRegression(),  # noqa: ARG005 (all have one signature)
+        lambda model: LogisticRegression(),
     ],
     ids=["model", "pipeline", "linear"],
 )
@@ -559,7 +559,7 @@ def test_negative_scales_of_a_gaussian_process_raise(graphs, path):
 
 
 def test_invalid_feature_maps_and_linear_models_raise(graphs, y, path):
-    features = ODDCLFeatures(method="rff", n_components=8, n_features=64).fit(graphs)
+    features = FeatureMap(ODDCLApprox(method="rff", n_components=8), n_features=64).fit(graphs)
     save_model(features, path)
     content, arrays = parts(path.read_bytes())
     text = json.dumps(content).replace('"Fourier"', '"Taylor"')
@@ -597,14 +597,14 @@ def test_file_that_fit_would_reject_raises(graphs, path):
 @pytest.mark.parametrize("make_last", [LinearSVC, Ridge], ids=["classifier", "regressor"])
 def test_weights_of_wrong_length_raise(n_features, make_last, graphs, y, path):
     """Compiled loops of explain would read beyond the end of the weights."""
-    features = ODDCLFeatures(depth=1, method="rff", n_components=8, n_features=n_features).fit(graphs)
+    features = FeatureMap(ODDCLApprox(1, method="rff", n_components=8), n_features=n_features).fit(graphs)
     for n_weights in (0, features.n_features_out_ - 1, features.n_features_out_ + 1):
         last = make_last().fit(features.transform(graphs), y)
         last.n_features_in_ = n_weights
         last.coef_ = np.ones((*last.coef_.shape[:-1], n_weights))
         for model in (make_pipeline(features, last), make_pipeline(make_pipeline(features), "passthrough", last)):
             save_model(model, path)
-            refused(path, path.read_bytes(), f"weights for {n_weights} features, but the step before it, ODDCLFeatures")
+            refused(path, path.read_bytes(), f"weights for {n_weights} features, but the step before it, FeatureMap")
 
 
 def test_file_cannot_request_an_endless_fit(path, graphs):
@@ -639,7 +639,7 @@ FUZZ = runpy.run_path(str(Path(__file__).resolve().parents[2] / "benchmarks" / "
 @pytest.mark.parametrize("kind", FUZZ["MUTATIONS"])
 def test_mutated_files_raise_or_work(kind, graphs, y, new, path):
     """``make fuzz`` tries more of them."""
-    linear = make_pipeline(ODDCLFeatures(depth=1, n_features=None), LogisticRegression())
+    linear = make_pipeline(FeatureMap(ODDCL(1), n_features=None), LogisticRegression())
     scaled = make_pipeline(ScaleAttributes(), ODDCL(depth=1))
     outcomes, rng = Counter(), random.Random(0)
     for model in (GraphSVC(scaled, param_grid={}, C=1, cv=2), GraphGP(WL(), param_grid={}), linear):

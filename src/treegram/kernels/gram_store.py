@@ -140,21 +140,18 @@ def _fit(kernel: Any, graphs: Graphs, chunk: int) -> tuple[list[Graphs], GraphKe
 def _write_block(shared: tuple[GraphKernel, Path], i: int, j: int, rows: Graphs, columns: Graphs) -> None:
     """Compute a block, and write it with its mirror image."""
     kernel, folder = shared
-    left = kernel._describe(rows, kernel._own_grid())
-    right = None if i == j else kernel._describe(columns, kernel._own_grid())
-    K = kernel._pair_sums(left, right)
-    K = K.reshape(K.shape[-2:])
+    K = kernel._gram(kernel._view_graphs(rows), None if i == j else kernel._view_graphs(columns))
     try:
         if i == j:
             self_kernels = kernel._finite(K.diagonal().copy())
-            complete_gram(K, self_kernels, kernel._normalization)
+            complete_gram(K, self_kernels, normalize=kernel.normalize)
             _write(folder / "gram", (i, i), K)
             _write(folder / "self_kernels", (i,), self_kernels)
         else:
             if kernel.normalize:
                 self_kernels = _zarr().open_array(folder / "self_kernels", mode="r")
                 own, other = (np.asarray(self_kernels.get_block_selection(block)) for block in (i, j))
-                normalize_gram(K, own, other, kernel._normalization)
+                normalize_gram(K, own, other, normalize=kernel.normalize)
             _write(folder / "gram", (i, j), K)
             _write(folder / "gram", (j, i), K.T)
     except OSError as error:

@@ -39,7 +39,8 @@ from treegram._core.params import (
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import AUTO, PRECOMPUTED, GraphKernel
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.registry import AUTO, PRECOMPUTED
 from treegram.models.auto import Candidate, auto_candidates
 from treegram.models.search import (
     Data,

@@ -41,7 +41,8 @@ from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
 from treegram.graphs.proteins import ProteinGraphs
 from treegram.graphs.tables import TableGraphs
-from treegram.kernels.base import KERNELS, GraphKernel
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.registry import KERNELS
 from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
 from treegram.models.search import Precomputed
 
