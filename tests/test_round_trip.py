@@ -34,7 +34,8 @@ from treegram import (
     save_model,
 )
 
-NOT_SAVED = {"cv_results_", "results_", "best_index_", "n_fits_", "loo_decisions_"}  # tables of the search, and into them
+# Tables of the search, and numbers that refer to them.
+NOT_SAVED = {"cv_results_", "results_", "best_index_", "n_fits_", "loo_decisions_"}
 KERNELS = {
     "WL": lambda: WL(2),
     "ODDCL": lambda: ODDCL(depth=2, lam=1.2),

@@ -84,6 +84,14 @@ KERNELS = {
     "KernelSum, with and without trees": KernelSum([WL(), ShortestPath(), ODDCL(depth=1), GIK(radius=1, n_levels=1)]),
     "pipeline": make_pipeline(NeighborMeans(), ODDCL(depth=1)),
 }
+FAMILIES = (  # one for each way to split sums among nodes
+    "ODDCL, large trees",
+    "GIK",
+    "P2K, hash",
+    "CSM, edges",
+    "ShortestPath, brownian",
+    "KernelSum, with and without trees",
+)
 NEED_ATTRIBUTES = {"pipeline", "KernelSum"}
 EXPLICIT = {
     name: KERNELS[name] for name in ("ODDST", "ODDST, not normalized", "WL", "WLOA", "NSPDK", "P2K", "P2K, hash")
@@ -130,9 +138,7 @@ def test_node_contributions_sum_to_the_prediction(name):
             assert found.outputs == ("prediction",)
 
 
-@pytest.mark.parametrize(
-    "name", sorted(KERNELS.keys() - {"ODDCL, linear"})
-)  # products of very large attributes overflow
+@pytest.mark.parametrize("name", FAMILIES)
 @settings(max_examples=15, deadline=None)
 @given(collection=strategies.collections(min_graphs=2, dimension=2, edge_labels=True, labeled=True))
 def test_node_contributions_sum_to_the_prediction_on_any_graphs(name, collection):
@@ -143,7 +149,7 @@ def test_node_contributions_sum_to_the_prediction_on_any_graphs(name, collection
     assert found.residual <= 1e-9 * max(1.0, np.abs(found.graph_contributions).sum(axis=1).max())
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", FAMILIES)
 @settings(max_examples=10, deadline=None)
 @given(drawn=strategies.with_node_order(min_graphs=2, dimension=2, edge_labels=True, labeled=True, scale="plain"))
 def test_contributions_are_permuted_with_the_nodes(name, drawn):
@@ -198,7 +204,9 @@ def test_contributions_match_a_hand_calculation():
     kernel = WL(n_iterations=1, normalize=False).fit(graphs[1])
     np.testing.assert_allclose(kernel_contributions(kernel, graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 2])
     # The tree O(C) has two nodes, and each gets half.
-    np.testing.assert_allclose(kernel_contributions(kernel, graphs[0], np.ones((1, 1)), spread=True)[:, 0], [0, 1.5, 1.5])
+    np.testing.assert_allclose(
+        kernel_contributions(kernel, graphs[0], np.ones((1, 1)), spread=True)[:, 0], [0, 1.5, 1.5]
+    )
     paths = ShortestPath(use_labels=True, normalize=False).fit(graphs[1])
     np.testing.assert_allclose(kernel_contributions(paths, graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 1])
     assignment = WLOA(n_iterations=0, normalize=False).fit(Graphs.from_edges([[]], labels=[["C"]]))
@@ -469,7 +477,9 @@ def drawn():
         labels=[rng.choice(["C", "O"], n).tolist() for n in sizes],
         attributes=[rng.normal(size=(n, 2)).tolist() for n in sizes],
     )
-    literal = {type(kernel): literal_contributions(kernel, collection, N_FITTED) for kernel in (PLAIN_ODDCL, PLAIN_ODDST)}
+    literal = {
+        type(kernel): literal_contributions(kernel, collection, N_FITTED) for kernel in (PLAIN_ODDCL, PLAIN_ODDST)
+    }
     return collection.pack(), literal
 
 
@@ -691,27 +701,16 @@ def test_node_and_column_contributions_of_all_kernels_sum_to_the_decision(name, 
     assert found.in_training.tolist() == [True] * 7 + [False] * 4
 
 
-DEFAULTS = {
-    "GraphClassifier": GraphClassifier,
-    "GraphRegressor": GraphRegressor,
-    "GraphSVC": GraphSVC,
-    "GraphRidge": GraphRidge,
-    "GraphGP": GraphGP,
-}
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", DEFAULTS)
-def test_contributions_of_default_models_sum_to_the_decision(name, n_classes):
+@pytest.mark.parametrize("automatic", [GraphClassifier, GraphRegressor])
+def test_contributions_of_automatic_models_sum_to_the_decision(automatic, n_classes):
     graphs, y, _ = make_motifs(60, motifs=("house", "cycle", "clique")[:n_classes], n_attributes=2, random_state=0)
     graphs = graphs.assign(graph_attributes=np.random.default_rng(0).normal(size=(60, 2)))
-    model = DEFAULTS[name]().fit(graphs[:45], y[:45])
+    model = automatic().fit(graphs[:45], y[:45])
     found = explain(model, graphs[40:])
     expected = model.decision_function(graphs[40:]) if hasattr(model, "classes_") else model.predict(graphs[40:])
-    if name == "GraphSVC" and n_classes > 2:
-        expected = model._decide(graphs[40:])
     nodes = np.array([own.sum(axis=0) for own in found.node_contributions])
     columns = 0.0 if found.column_contributions is None else found.column_contributions.sum(axis=1)
     total = nodes + columns + found.intercept

@@ -103,7 +103,7 @@ def assert_same(left, right):
 
 
 @pytest.mark.parametrize(
-    "kernel", [v for kernel in KERNELS for v in variants(kernel)], ids=lambda k: " ".join(repr(k).split())
+    "kernel", [v for kernel in KERNELS for v in variants(kernel)[:2]], ids=lambda k: " ".join(repr(k).split())
 )
 def test_every_kernel_round_trips_bit_by_bit(kernel, path):
     graphs = LAWS_HOLD_ON["mixed"].pack()

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
 
 from treegram._core.errors import ParameterError
 from treegram._core.text import counted, label_text
@@ -31,7 +30,7 @@ from treegram.kernels import FeatureMap, KernelSum, Nystroem
 from treegram.kernels.attribution import column_weights, kernel_contributions
 from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
-from treegram.kernels.grid import through_pipeline
+from treegram.models.base import flat_steps
 from treegram.models.solver import one_against_rest
 
 __all__ = ["Explanation", "explain"]
@@ -91,13 +90,13 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
         raise ParameterError(f"attribute_to of explain must be 'tree' or 'root'; got {attribute_to!r}.")
     graphs, parts, intercept, outputs = _read_model(model, X)
     leaves = [leaf for part in parts for leaf in part.leaves()]
-    graphs = _choose_graphs(graphs, [leaf.seen for leaf in leaves if not leaf.has_columns])
+    graphs = _choose_graphs(graphs, [leaf.graphs for leaf in leaves if not leaf.has_columns])
     node_values = np.zeros((graphs.n_nodes, len(outputs)))
     tables, constants = [np.zeros((len(graphs), 0, len(outputs)))], np.zeros((len(graphs), len(outputs)))
     names: list[str] = []
     for leaf in leaves:
         if leaf.has_columns:
-            values, constant, of_columns = leaf.kernel._column_parts(leaf.seen, leaf.weights)
+            values, constant, of_columns = leaf.kernel._column_parts(leaf.graphs, leaf.weights)
             tables.append(values * leaf.factors[:, None, None])
             constants += leaf.factors[:, None] * constant
             names += map(str, of_columns)
@@ -551,7 +550,7 @@ class Part:
 
     kernel: Any  # the last step of a pipeline
     weights: Floats  # of fitted graphs or, with a feature map, of its columns: (n_columns, n_outputs)
-    seen: Graphs
+    graphs: Graphs
     factors: Floats  # of each graph's values
     feature_map: FeatureMap | None = None  # of a linear model on its rows
     numbers: Ints | None = None  # positions of the fitted graphs among the training graphs, if some were left out
@@ -564,15 +563,15 @@ class Part:
     @cached_property
     def rows(self) -> Any:
         """Kernel values with the fitted graphs, or features."""
-        return (self.feature_map or self.kernel).transform(self.seen)
+        return (self.feature_map or self.kernel).transform(self.graphs)
 
     @property
     def similarities(self) -> Floats:
         """Kernel values, normalized even if the kernel is not: otherwise large graphs would be similar to all others."""
         if self.kernel.normalize:
             return np.asarray(self.rows)
-        mine, theirs = (inverse_roots(self.kernel.diag(graphs)) for graphs in (self.seen, self.kernel.graphs_))
-        similarities: Floats = self.rows * mine[:, None] * theirs
+        factors, of_fitted = (inverse_roots(self.kernel.diag(graphs)) for graphs in (self.graphs, self.kernel.graphs_))
+        similarities: Floats = self.rows * factors[:, None] * of_fitted
         return similarities
 
     def leaves(self) -> Iterator[Part]:
@@ -580,40 +579,33 @@ class Part:
         if not isinstance(self.kernel, KernelSum):
             yield self
             return
-        summands, factors = self.kernel._split_sum(self.seen, self.weights)
-        for kernel, weights, seen in summands:
-            yield from Part(kernel, weights, seen, self.factors * factors).leaves()
+        summands, factors = self.kernel._split_sum(self.graphs, self.weights)
+        for kernel, weights, graphs in summands:
+            yield from Part(kernel, weights, graphs, self.factors * factors).leaves()
 
     def node_values(self, *, spread: bool) -> Floats:
         """Return the contribution of each node, (n_nodes, n_outputs), without the factors."""
         if self.feature_map is not None:
-            return self.feature_map._node_contributions(self.seen, self.weights, spread=spread)
-        return kernel_contributions(self.kernel, self.seen, self.weights, spread=spread)
+            return self.feature_map._node_contributions(self.graphs, self.weights, spread=spread)
+        return kernel_contributions(self.kernel, self.graphs, self.weights, spread=spread)
 
     def tabulate(self) -> FeatureTable | None:
         """Return the contributions of the features; None for a kernel without explicit ones."""
         if self.feature_map is not None:
-            return FeatureTable(*self.feature_map._feature_contributions(self.seen, self.weights))
+            return FeatureTable(*self.feature_map._feature_contributions(self.graphs, self.weights))
         if not isinstance(self.kernel, HasFeatures) or self.kernel.normalize == "tanimoto":
             return None
         weights = column_weights(self.kernel, self.weights)
-        rows = sp.diags(self.factors) @ self.kernel._feature_rows(self.seen)
-        return FeatureTable(tuple((rows @ sp.diags(own)).tocsr() for own in weights.T), self.kernel._name_reader())
+        rows = sp.diags(self.factors) @ self.kernel._feature_rows(self.graphs)
+        values = tuple((rows @ sp.diags(of_columns)).tocsr() for of_columns in weights.T)
+        return FeatureTable(values, self.kernel._name_reader())
 
 
 def split_model(model: Any) -> tuple[list[Any], FeatureMap | Nystroem | None, Any]:
     """Split a model into its graph transformers, its feature map (None unless it is linear on one), and the final estimator."""
-    *steps, final = _flatten_pipeline(model)
+    *steps, final = flat_steps(model)
     features = steps.pop() if steps and isinstance(steps[-1], FeatureMap | Nystroem) else None
     return steps, features, final
-
-
-def _flatten_pipeline(model: Any) -> list[Any]:
-    """List the steps of a pipeline and of pipelines within it; a model that is not a pipeline is its only step."""
-    if not isinstance(model, Pipeline):
-        return [model]
-    steps = (step for _, step in model.steps if step is not None and step != "passthrough")
-    return [flat for step in steps for flat in _flatten_pipeline(step)]
 
 
 def _read_model(model: Any, X: Any) -> tuple[Graphs, list[Part], Floats, tuple[Any, ...]]:
@@ -640,7 +632,9 @@ def _read_model(model: Any, X: Any) -> tuple[Graphs, list[Part], Floats, tuple[A
 
 def _make_part(kernel: Any, weights: Floats, X: Graphs, features: Any, outputs: tuple[Any, ...], final: Any) -> Part:
     """Apply the steps before a kernel, and check that its weights fit: compiled code does not check their number."""
-    kernel, X = through_pipeline(kernel, X)
+    *steps, kernel = flat_steps(kernel)
+    for step in steps:
+        X = step.transform(X)
     X = kernel._check_like_fitted(X)
     n_columns = len(kernel.graphs_) if features is None else features.n_features_out_
     if weights.shape != (n_columns, len(outputs)):
@@ -701,7 +695,7 @@ def _find_in_training(parts: list[Part]) -> Ints | None:
             return None
         vectors = part.kernel.graphs_.attributes
         scales = None if vectors is None else np.abs(vectors).max(axis=0, initial=0.0)
-        keys.append([_graph_keys(graphs, scales) for graphs in (part.kernel.graphs_, part.seen)])
+        keys.append([_graph_keys(graphs, scales) for graphs in (part.kernel.graphs_, part.graphs)])
     fitted, new = (list(zip(*of_parts, strict=True)) for of_parts in zip(*keys, strict=True))
     known = {key: index for index, key in reversed(list(enumerate(fitted)))}
     return np.array([known.get(key, -1) for key in new], dtype=np.int64)

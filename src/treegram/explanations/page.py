@@ -24,6 +24,7 @@ from treegram._core.html import render
 from treegram._core.machine import package_versions
 from treegram._core.parallel import one_blas_thread, track
 from treegram._core.text import counted
+from treegram._core.types import Floats
 from treegram.explanations.contributions import Contrast, Explanation, split_model
 from treegram.explanations.drawing import (
     MOLECULE_LIMIT,
@@ -210,8 +211,12 @@ def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
         "contrasts": contrasts,
         "picture": picture,
         "positions": positions,
-        "numbers": ";".join(" ".join(f"{value:.4g}" for value in decision["values"].tolist()) for decision in contrasts),
+        "numbers": ";".join(_join_numbers(decision["values"]) for decision in contrasts),
     }
+
+
+def _join_numbers(values: Floats) -> str:
+    return " ".join(f"{value:.4g}" for value in values.tolist())
 
 
 def _draw_name(name: str) -> tuple[str, str, Markup | None]:
@@ -233,7 +238,7 @@ def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> 
 def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callable[[int], list[dict[str, Any]]]:
     """Return a function that lists the training graphs most similar to an explained graph, with pictures."""
     # Draw the original graphs if any kernel sees them without a transformer.
-    part = next((part for part in explanation._parts if part.seen is explanation.graphs), explanation._parts[0])
+    part = next((part for part in explanation._parts if part.graphs is explanation.graphs), explanation._parts[0])
 
     @cache
     def draw(number: int, name: str | None) -> Markup:

@@ -64,6 +64,14 @@ _MANY_CLASSES, _FEW_PER_CLASS = 20, 5  # more classes with fewer graphs look lik
 DecisionParts: TypeAlias = tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]
 
 
+def flat_steps(model: Any) -> list[Any]:
+    """List the steps of a pipeline and of pipelines within it; a model that is not a pipeline is its only step."""
+    if not isinstance(model, Pipeline):
+        return [model]
+    steps = (step for _, step in model.steps if step is not None and step != "passthrough")
+    return [flat for step in steps for flat in flat_steps(step)]
+
+
 class SearchSummary:
     """A table of the candidates of an automatic model: the largest weights first, then the best scores, then candidates that failed."""
 

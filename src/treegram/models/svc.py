@@ -18,13 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
-from treegram.kernels.grid import split_pipeline
 from treegram.models.auto import all_classes
 from treegram.models.base import (
     STRENGTHS,
     CrossValidatedModel,
     DecisionParts,
     check_classes,
+    flat_steps,
     weigh_classes,
 )
 from treegram.models.conformal import PredictsSets
@@ -253,7 +253,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         kernel, classes = self._kernel_on_graphs(), self.classes_.tolist()
         pairs = list(combinations(range(len(classes)), 2))
         starts = np.concatenate([[0], np.cumsum(self.n_support_)])
-        weights = np.zeros((len(split_pipeline(kernel)[1].graphs_), len(pairs)))
+        weights = np.zeros((len(flat_steps(kernel)[-1].graphs_), len(pairs)))
         for pair, (i, j) in enumerate(pairs):
             for own, row in ((i, j - 1), (j, i)):  # the row with the coefficients of a class against the other
                 members = slice(starts[own], starts[own + 1])

@@ -25,7 +25,7 @@ from treegram.graphs.fields import fields_to_graphs, graphs_to_fields
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.node_pairs import NodePairKernel, vectors_and_kernel
-from treegram.models.base import SearchSummary
+from treegram.models.base import SearchSummary, flat_steps
 from treegram.models.multi_target import TakesSeveralTargets
 from treegram.pairsum.maps import Constant, Fourier, PivotMap
 
@@ -273,19 +273,12 @@ def check_pipeline(pipeline: Pipeline) -> None:
     for name, step in pipeline.steps[:-1]:
         if isinstance(step, BaseEstimator) and not hasattr(step, "transform"):
             raise ModelFileError(f"step {name!r} of a pipeline is a {type(step).__name__}, which must be the last step")
-    for before, step in pairwise(_flat_steps(pipeline)):
+    for before, step in pairwise(flat_steps(pipeline)):
         if isinstance(step, LINEAR_MODELS) and hasattr(step, "coef_") and step.n_features_in_ != _n_columns(before):
             raise ModelFileError(
                 f"{type(step).__name__} has weights for {step.n_features_in_} features, but the step before it, "
                 f"{type(before).__name__}, has {_n_columns(before)}"
             )
-
-
-def _flat_steps(model: Any) -> list[Any]:
-    if not isinstance(model, Pipeline):
-        return [model]
-    steps = (step for _, step in model.steps if step is not None and step != "passthrough")
-    return [flat for step in steps for flat in _flat_steps(step)]
 
 
 def _n_columns(step: Any) -> int | None:
