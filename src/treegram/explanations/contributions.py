@@ -70,8 +70,8 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     For two classes, contributions add up to ``decision_function``, where positive values favor the second class. For more,
     GraphSVC decides between the classes of each pair, and there are contributions to each pair's decision. A pair of nodes
     (ShortestPath, NSPDK) counts half for each; a directed pair of NSPDK counts for its first node alone. Nodes of the same
-    color share equally what WLOA assigns to their number. It takes about as long as two calls of ``decision_function``;
-    contributions of training graphs and of features are computed when they are first needed.
+    color share equally what WLOA assigns to their number. It takes one to four times as long as ``decision_function``, and
+    CSM longer; contributions of training graphs and of features are computed when they are first needed.
 
     Examples
     --------
