@@ -21,7 +21,7 @@ from treegram._core.types import Floats, Ints
 
 # The fields with one row per node, arc or graph. Selecting, joining and comparing collections loop over them.
 ROWS = {
-    "nodes": ("labels", "attributes", "node_names"),
+    "nodes": ("labels", "attributes", "node_names", "positions"),
     "arcs": ("edge_labels", "edge_attributes"),
     "graphs": ("targets", "graph_names", "graph_attributes"),
 }
@@ -422,12 +422,15 @@ def check_extras(fields: dict[str, Any]) -> None:
     graph_names = check_names(fields["graph_names"], n_graphs, "graph_names", "graphs")
     finder = Finder(offsets, graph_names, check_names(fields["node_names"], n_nodes, "node_names", "nodes"))
     fields.update(graph_names=finder.graph_names, node_names=finder.node_names)
-    if fields["attributes"] is not None:
+    for name in ("attributes", "positions"):
+        if fields[name] is not None:
 
-        def describe_node(node: int) -> str:
-            return f"{finder.graph_of(node)}: the attributes of its node {finder.node(node)}"
+            def describe_node(node: int, name: str = name) -> str:
+                return f"{finder.graph_of(node)}: the {name} of its node {finder.node(node)}"
 
-        fields["attributes"] = check_rows(fields["attributes"], n_nodes, "attributes", "node", describe_node)
+            fields[name] = check_rows(fields[name], n_nodes, name, "node", describe_node)
+    if n_nodes and fields["positions"] is not None and fields["positions"].shape[1] not in (2, 3):
+        raise InvalidGraphError(f"positions must have two or three columns; got the shape {fields['positions'].shape}.")
     if fields["graph_attributes"] is not None:
         if fields["graph_attribute_names"] is None:
             fields["graph_attribute_names"] = getattr(fields["graph_attributes"], "columns", None)  # of a table

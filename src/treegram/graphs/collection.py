@@ -66,6 +66,8 @@ class Graphs(FromLibraries):
         One real vector per graph, such as a temperature or descriptors of a molecule.
     graph_attribute_names : tuple of str, or None
         Name of each column of ``graph_attributes``.
+    positions : ndarray of float64, shape (n_nodes, 2) or (n_nodes, 3), or None
+        Where drawings place each node. No kernel depends on them.
 
     Examples
     --------
@@ -94,6 +96,7 @@ class Graphs(FromLibraries):
     edge_attribute_names: tuple[str, ...] | None = None
     graph_attributes: Floats | None = None
     graph_attribute_names: tuple[str, ...] | None = None
+    positions: Floats | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.__dict__.items():
@@ -247,6 +250,7 @@ class Graphs(FromLibraries):
         edge_attribute_names: Sequence[str] | None = None,
         graph_attributes: ArrayLike | None = None,
         graph_attribute_names: Sequence[str] | None = None,
+        positions: ArrayLike | None = None,
     ) -> Graphs:
         """Build a collection from flat arrays; nodes are numbered consecutively across all graphs.
 
@@ -278,6 +282,8 @@ class Graphs(FromLibraries):
             Real vector of each graph. The columns of a pandas table give the names.
         graph_attribute_names : sequence of str, optional
             Name of each column of ``graph_attributes``.
+        positions : array-like of shape (n_nodes, 2) or (n_nodes, 3), optional
+            Where drawings place each node.
 
         Returns
         -------
@@ -316,6 +322,7 @@ class Graphs(FromLibraries):
             "edge_attribute_names": edge_attribute_names,
             "graph_attributes": graph_attributes,
             "graph_attribute_names": graph_attribute_names,
+            "positions": positions,
         }
         check.check_extras(content)
         return cls._trusted(**content)
@@ -328,7 +335,7 @@ class Graphs(FromLibraries):
         ----------
         parts : iterable of Graphs
             Collections of the same kind: with or without labels, attributes of the same dimension, directed or not.
-            Targets and the names of graphs and nodes are kept if all parts have them. Names of attributes must be the
+            Targets, positions and the names of graphs and nodes are kept if all parts have them. Names of attributes must be the
             same in all parts that have them, and are kept if all do.
 
         Returns
@@ -472,14 +479,14 @@ class Graphs(FromLibraries):
         )
 
     def assign(self, **kwargs: Any) -> Graphs:
-        """Return the same graphs with new labels, attributes, targets or names.
+        """Return the same graphs with new labels, attributes, targets, names or positions.
 
         Parameters
         ----------
         **kwargs
-            Any of ``labels``, ``attributes``, ``targets``, ``graph_attributes``, ``graph_names``, ``node_names``, ``attribute_names``,
-            ``edge_attribute_names`` and ``graph_attribute_names``, as in :meth:`from_arrays`; None removes them. New
-            attributes lose their old names unless they come with new ones.
+            Any of ``labels``, ``attributes``, ``targets``, ``graph_attributes``, ``graph_names``, ``node_names``, ``positions``,
+            ``attribute_names``, ``edge_attribute_names`` and ``graph_attribute_names``, as in :meth:`from_arrays`; None removes
+            them. New attributes lose their old names unless they come with new ones.
 
         Returns
         -------
@@ -493,7 +500,7 @@ class Graphs(FromLibraries):
         >>> graphs.assign(attributes=[[0.5], [1.5], [0.5], [2.5]], attribute_names=["charge"], graph_names=["a", "b"])
         Graphs(2 graphs, 4 nodes, 2 edges, undirected, no labels, 1 attribute)
         """
-        known = {"labels", "attributes", *check.ROWS["graphs"], "node_names", *check.COLUMN_NAMES}
+        known = {*check.ROWS["nodes"], *check.ROWS["graphs"], *check.COLUMN_NAMES}
         for name in kwargs.keys() - known:
             hint = suggest(name, known) or f"; it takes {', '.join(sorted(known))}."
             raise TypeError(f"assign got an unexpected keyword argument {name!r}{hint}")

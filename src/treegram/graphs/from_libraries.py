@@ -374,7 +374,14 @@ class FromLibraries:
         return read_grakel(graphs, node_data=node_data, directed=directed, targets=targets)
 
     @classmethod
-    def from_pdb(cls, structures: Any, *, targets: ArrayLike | None = None, **kwargs: Any) -> Graphs:
+    def from_pdb(
+        cls,
+        structures: Any,
+        *,
+        targets: ArrayLike | None = None,
+        graph_names: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> Graphs:
         """Build a graph of residues from each protein structure. Requires gemmi.
 
         Parameters
@@ -383,14 +390,16 @@ class FromLibraries:
             Files in PDB or mmCIF format, optionally gzipped. Each becomes one graph.
         targets : array-like of shape (n_graphs,), optional
             One class or regression target per structure.
+        graph_names : sequence of str, optional
+            Names of the graphs; by default those of the files without extensions, "1abc".
         **kwargs
             Parameters of :class:`ProteinGraphs`: ``attributes``, ``contact``, ``chains``, ``missing``.
 
         Returns
         -------
         Graphs
-            The collection, undirected, without water or ligands. A graph is named after its file ("1abc"), and a node
-            after its chain, number and residue ("A/141 CYS").
+            The collection, undirected, without water or ligands. A node is named after its chain, number and residue
+            ("A/141 CYS"), and ``positions`` holds the coordinates of its CA atom, for drawings.
 
         Warns
         -----
@@ -400,4 +409,4 @@ class FromLibraries:
         from treegram.graphs.proteins import ProteinGraphs, read_pdb
         from treegram.graphs.transforms import make_source
 
-        return read_pdb(structures, make_source(ProteinGraphs, kwargs, "Graphs.from_pdb"), targets)
+        return read_pdb(structures, make_source(ProteinGraphs, kwargs, "Graphs.from_pdb"), targets, graph_names)
