@@ -69,8 +69,7 @@ class Finder(NamedTuple):
 
 def number_graphs(error: InvalidGraphError, noun: str, first: int) -> str:
     """Return the message of an error about graph i of a part as one about number ``first + i`` of the whole."""
-    found = re.match(r"Graph (\d+): (.*)", str(error), re.DOTALL)
-    return f"{noun} {first + int(found[1])}: {found[2]}" if found else str(error)
+    return re.sub(r"^Graph (\d+)", lambda match: f"{noun} {first + int(match[1])}", str(error))
 
 
 # -------------------------------------------------------------------- sequences and arrays
