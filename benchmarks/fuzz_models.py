@@ -172,14 +172,15 @@ def set_text(content: Content, arrays: Arrays, rng: random.Random) -> None:  # n
 
 def agree(content: Content, arrays: Arrays) -> None:
     """Let digests and kernel values agree with changed graphs and parameters, as a careful forger would."""
-    from treegram.graphs.fields import fields_to_graphs, graphs_digest
+    from treegram.graphs.digest import digest_graphs
+    from treegram.graphs.fields import fields_to_graphs
     from treegram.models.saving import _from_json
     from treegram.models.saving.states import _self_kernels
 
     for name, parameters, learned in estimators(content["model"]):
         with contextlib.suppress(Exception):
             graphs = fields_to_graphs(_from_json(learned["graphs"], arrays))
-            learned["digest"] = graphs_digest(graphs)
+            learned["digest"] = digest_graphs(graphs)
             kernel = _from_json({"estimator": [name, parameters, None]}, arrays).fit(graphs)
             arrays[learned["self_kernels"]["array"]] = _self_kernels(kernel)
 

@@ -24,14 +24,14 @@ from sklearn.pipeline import Pipeline
 from treegram._core.errors import ParameterError
 from treegram._core.text import counted, label_text
 from treegram._core.types import Floats, Ints
-from treegram.datasets.summarize import graph_digests
 from treegram.graphs import Graphs, as_graphs
+from treegram.graphs.check import COLUMN_NAMES
+from treegram.graphs.digest import digest_each
 from treegram.kernels import FeatureMap, KernelSum, Nystroem, ODDCLFeatures
 from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import through_pipeline
 from treegram.models.solver import one_against_rest
-from treegram.structure.hashing import arc_hashes, node_hashes
 
 __all__ = ["Explanation", "explain"]
 
@@ -710,12 +710,10 @@ def _find_in_training(parts: list[Part]) -> Ints | None:
     return np.array([known.get(key, -1) for key in new], dtype=np.int64)
 
 
-def _graph_keys(graphs: Graphs, scales: Floats | None) -> list[tuple[bytes, ...]]:
+def _graph_keys(graphs: Graphs, scales: Floats | None) -> list[str]:
     """Return a key for each graph: the same for graphs that are equal node by node, even in another collection."""
-    vectors, numbers = graphs.attributes, graphs.graph_attributes
+    vectors = graphs.attributes
     if vectors is not None and scales is not None:
         vectors = np.round(vectors / np.where(scales > 0, scales, 1.0), _DIGITS) + 0.0  # 0 rather than -0
-    labels = None if graphs.labels is None else node_hashes(graphs, "constant")
-    edge_labels = None if graphs.edge_labels is None else arc_hashes(graphs, use_edge_labels=True)
-    digests = graph_digests(graphs, [vectors, labels], [graphs.edge_attributes, edge_labels])
-    return [(digest, b"" if numbers is None else numbers[i].tobytes()) for i, digest in enumerate(digests)]
+    names = ("graph_names", "node_names", *COLUMN_NAMES)
+    return digest_each(graphs.assign(attributes=vectors), leave_out=("targets", *names))

@@ -19,7 +19,7 @@ from treegram._core.parallel import send_tasks
 from treegram._core.params import Whole, Words, check_value
 from treegram._core.types import Floats
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.fields import graphs_digest
+from treegram.graphs.digest import digest_graphs
 from treegram.kernels.base import GraphKernel, complete_gram, normalize_gram
 from treegram.kernels.grid import split_pipeline
 
@@ -125,7 +125,8 @@ def _record(kernel: Any, graphs: Graphs, chunk: int, dtype: str) -> dict[str, An
         raise ParameterError(
             f"kernel of gram_to_zarr must not have functions as parameters, which a store cannot record; got {kernel!r}."
         )
-    return {"kernel": text, "graphs": graphs_digest(graphs), "n_graphs": len(graphs), "chunk": chunk, "dtype": dtype}
+    digest = digest_graphs(graphs, leave_out=("targets", "graph_names", "node_names"))  # which change no value
+    return {"kernel": text, "graphs": digest, "n_graphs": len(graphs), "chunk": chunk, "dtype": dtype}
 
 
 # -------------------------------------------------------------------- blocks

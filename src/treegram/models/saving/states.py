@@ -23,7 +23,8 @@ from sklearn.svm import LinearSVC
 
 from treegram._core.errors import ModelFileError
 from treegram.graphs import Graphs
-from treegram.graphs.fields import fields_to_graphs, graphs_digest, graphs_to_fields
+from treegram.graphs.digest import digest_graphs
+from treegram.graphs.fields import fields_to_graphs, graphs_to_fields
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.node_pairs import vectors_and_kernel
@@ -86,7 +87,8 @@ def _kernel_state(kernel: GraphKernel) -> dict[str, Any]:
                 "the same numbers then. Fit it with an integer."
             )
     graphs = kernel.graphs_
-    return {"graphs": graphs_to_fields(graphs), "digest": graphs_digest(graphs), "self_kernels": _self_kernels(kernel)}
+    digest = digest_graphs(graphs, leave_out=("targets",))  # which a file does not have
+    return {"graphs": graphs_to_fields(graphs), "digest": digest, "self_kernels": _self_kernels(kernel)}
 
 
 def _self_kernels(kernel: GraphKernel) -> NDArray[np.float64]:
@@ -96,7 +98,7 @@ def _self_kernels(kernel: GraphKernel) -> NDArray[np.float64]:
 
 def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
     graphs, saved = fields_to_graphs(state["graphs"]), state["self_kernels"]
-    if state["digest"] != graphs_digest(graphs):
+    if state["digest"] != digest_graphs(graphs):
         raise ModelFileError("its graphs do not match their digest")
     _check("self_kernels", saved, ["finite", "n_graphs"], {"n_graphs": len(graphs)})
     with warnings.catch_warnings():
