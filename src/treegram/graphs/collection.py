@@ -151,6 +151,7 @@ class Graphs(FromLibraries):
         edge_attribute_names: Sequence[str] | None = None,
         graph_attributes: ArrayLike | None = None,
         graph_attribute_names: Sequence[str] | None = None,
+        positions: Sequence[ArrayLike] | None = None,
     ) -> Graphs:
         """Build a collection from one edge list per graph; nodes are numbered from 0 within each graph.
 
@@ -183,6 +184,8 @@ class Graphs(FromLibraries):
             Real vector of each graph. The columns of a pandas table give the names.
         graph_attribute_names : sequence of str, optional
             Name of each column of ``graph_attributes``.
+        positions : sequence of array-like of shape (n_nodes, 2) or (n_nodes, 3), optional
+            Where drawings place each node of each graph.
 
         Returns
         -------
@@ -192,7 +195,7 @@ class Graphs(FromLibraries):
         edges = check.as_list(edges, "edges")
         names = check.check_names(graph_names, len(edges), "graph_names", "graphs")
         pairs = check.each_graph(check.as_pairs, edges, names)
-        n_nodes, labels, attributes, edge_labels, edge_attributes, node_names = (
+        n_nodes, labels, attributes, edge_labels, edge_attributes, node_names, positions = (
             None if lists is None else check.as_list(lists, name, len(pairs))
             for name, lists in (
                 ("n_nodes", n_nodes),
@@ -201,12 +204,14 @@ class Graphs(FromLibraries):
                 ("edge_labels", edge_labels),
                 ("edge_attributes", edge_attributes),
                 ("node_names", node_names),
+                ("positions", positions),
             )
         )
         vectors = None if attributes is None else check.each_graph(_node_vectors, attributes, names)
+        places = None if positions is None else check.each_graph(_node_positions, positions, names)
         edge_vectors = None if edge_attributes is None else check.each_graph(_edge_vectors, edge_attributes, names)
         counts = {} if n_nodes is None else {"n_nodes": check.each_graph(check.check_count, n_nodes, names)}
-        data = {"labels": labels, "attributes": vectors, "node_names": node_names}
+        data = {"labels": labels, "attributes": vectors, "node_names": node_names, "positions": places}
         sizes = check.count_rows(data, names, "node", counts)
         if sizes is None:
             sizes = [int(pair.max(initial=-1)) + 1 for pair in pairs]
@@ -230,6 +235,7 @@ class Graphs(FromLibraries):
             edge_attribute_names=edge_attribute_names,
             graph_attributes=graph_attributes,
             graph_attribute_names=graph_attribute_names,
+            positions=None if places is None else stack_vectors(places, "positions"),
         )
 
     @classmethod
@@ -586,6 +592,10 @@ def _same(a: Any, b: Any) -> bool:
 
 def _node_vectors(vectors: ArrayLike) -> Floats:
     return check.as_vectors(vectors, "attributes", "node")
+
+
+def _node_positions(vectors: ArrayLike) -> Floats:
+    return check.as_vectors(vectors, "positions", "node")
 
 
 def _edge_vectors(vectors: ArrayLike) -> Floats:

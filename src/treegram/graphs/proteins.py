@@ -145,7 +145,7 @@ def read_pdb(
         proteins.append((residues, *_vectors_and_edges(residues, options)))
     if notes:
         warnings.warn(f"Residues without a CA atom are skipped: {'; '.join(notes)}.", UserWarning, stacklevel=3)
-    graphs = Graphs.from_edges(
+    return Graphs.from_edges(
         [edges for _, _, edges in proteins],
         labels=[residues.labels for residues, _, _ in proteins],
         attributes=None if options.attributes is None else [vectors for _, vectors, _ in proteins],
@@ -153,8 +153,8 @@ def read_pdb(
         graph_names=file_names if graph_names is None else graph_names,
         node_names=[residues.names for residues, _, _ in proteins],
         attribute_names=_ATTRIBUTES[options.attributes],
+        positions=[residues.positions for residues, _, _ in proteins],
     )
-    return graphs.assign(positions=[position for residues, _, _ in proteins for position in residues.positions])
 
 
 # -------------------------------------------------------------------- which residues
