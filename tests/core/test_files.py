@@ -213,7 +213,7 @@ def test_only_regular_files_are_replaced(kind, tmp_path):
         path = tmp_path / kind
     before = path.lstat()
     for attempt in (check_writable, write):
-        with pytest.raises(OSError, match="it is no regular file, and would be lost|is a folder"):
+        with pytest.raises(OSError, match=r"it is no regular file, and would be lost|is a folder"):
             attempt(path)
     assert path.lstat() == before
     assert not list(tmp_path.glob(".treegram-*"))

@@ -110,7 +110,9 @@ def naive_invariants(places, follows):
                 turn = (a @ b, np.linalg.norm(np.cross(a, b)) * np.sign(before @ b))
         inward = sum(weight * (gap @ side) / np.linalg.norm(gap) for weight, gap in zip(weights, gaps, strict=True))
         center = np.linalg.norm(place - places.mean(axis=0))
-        rows.append([sum(weights), inward, center / np.sqrt(((places - places.mean(axis=0)) ** 2).sum(1).mean()), *turn])
+        rows.append(
+            [sum(weights), inward, center / np.sqrt(((places - places.mean(axis=0)) ** 2).sum(1).mean()), *turn]
+        )
     return np.array(rows)
 
 
@@ -120,7 +122,8 @@ def chain_with_gap(rng, n=40, gap=17):
     places *= 3.8 / np.linalg.norm(np.diff(places, axis=0), axis=1).mean()
     numbers = np.arange(n) + 5 * (np.arange(n) >= gap)
     residues = [
-        residue(NAMES[i % 8], int(number), atom("CA", place)) for i, (number, place) in enumerate(zip(numbers, places, strict=True))
+        residue(NAMES[i % 8], int(number), atom("CA", place))
+        for i, (number, place) in enumerate(zip(numbers, places, strict=True))
     ]
     return places, structure([], [], extra=residues)
 
@@ -280,7 +283,7 @@ def test_packed_file_is_read_to_its_end(tmp_path):
     content = path.read_bytes()
     for damaged in (*(content[:n] for n in range(2, len(content))), content[:-8] + bytes(4) + content[-4:]):
         path.write_bytes(damaged)
-        with pytest.raises(DatasetError, match="1abc.pdb.gz: the compressed file is damaged or was cut"):
+        with pytest.raises(DatasetError, match=r"1abc.pdb.gz: the compressed file is damaged or was cut"):
             Graphs.from_pdb(path)
 
 
@@ -290,7 +293,9 @@ def test_ca_atom_without_a_position_is_refused_with_its_line(text, tmp_path):
     number = next(i for i, line in enumerate(lines) if line[12:16] == " CA " and line[22:26] == "   5")
     lines[number] = lines[number][:38] + text + lines[number][46:]
     (tmp_path / "bad.pdb").write_text("\n".join(lines))
-    with pytest.raises((DatasetError, InvalidGraphError), match=rf"bad.pdb:({number + 1}: expected the position| a residue or)"):
+    with pytest.raises(
+        (DatasetError, InvalidGraphError), match=rf"bad.pdb:({number + 1}: expected the position| a residue or)"
+    ):
         Graphs.from_pdb(tmp_path / "bad.pdb")
 
 
@@ -309,9 +314,13 @@ def test_positions_stay_with_their_nodes():
     np.testing.assert_allclose(graphs.subgraph([1, 9]).positions, [HELIX[1], HELIX[1] + 5])
     np.testing.assert_allclose((graphs[1] + graphs[0]).positions, np.vstack([HELIX + 5, HELIX]))
     assert (graphs + graphs.assign(positions=None)).positions is None
-    with pytest.raises(InvalidGraphError, match="part 0 has positions with 3 columns, part 1 has positions with 2 columns"):
+    with pytest.raises(
+        InvalidGraphError, match="part 0 has positions with 3 columns, part 1 has positions with 2 columns"
+    ):
         graphs + graphs.assign(positions=graphs.positions[:, :2])
     with pytest.raises(InvalidGraphError, match="positions must have two or three columns"):
         graphs.assign(positions=graphs.positions[:, :1])
-    with pytest.raises(InvalidGraphError, match=r"Graph 0 \('helix'\): the positions of its node 0 \('A/1 ALA'\) are not finite"):
+    with pytest.raises(
+        InvalidGraphError, match=r"Graph 0 \('helix'\): the positions of its node 0 \('A/1 ALA'\) are not finite"
+    ):
         graphs.assign(positions=graphs.positions * np.nan)

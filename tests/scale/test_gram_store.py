@@ -215,7 +215,11 @@ def test_store_with_a_pipe_raises(name, graphs, tmp_path):
         ("gram", {"codecs": [{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "crc32c"}]}, "codecs"),
         ("gram", {"codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}, "codecs"),
         ("self_kernels", {"codecs": [{"name": "bytes", "configuration": {"endian": "big"}}]}, "codecs"),
-        ("gram", {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}}}, "chunk_key_encoding"),
+        (
+            "gram",
+            {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}}},
+            "chunk_key_encoding",
+        ),
         ("gram", {"chunk_key_encoding": {"name": "v2", "configuration": {"separator": "/"}}}, "chunk_key_encoding"),
         ("gram", {"fill_value": 0.0}, "fill_value"),
         ("self_kernels", {"data_type": "float32"}, "data_type"),

@@ -421,25 +421,17 @@ def check_extras(fields: dict[str, Any]) -> None:
     graph_names = check_names(fields["graph_names"], n_graphs, "graph_names", "graphs")
     finder = Finder(offsets, graph_names, check_names(fields["node_names"], n_nodes, "node_names", "nodes"))
     fields.update(graph_names=finder.graph_names, node_names=finder.node_names)
-    for name in ("attributes", "positions"):
+    if fields["graph_attributes"] is not None and fields["graph_attribute_names"] is None:
+        fields["graph_attribute_names"] = getattr(fields["graph_attributes"], "columns", None)  # of a table
+    for name, thing, length, describe in (
+        ("attributes", "node", n_nodes, partial(_describe_node, finder, "attributes")),
+        ("positions", "node", n_nodes, partial(_describe_node, finder, "positions")),
+        ("graph_attributes", "graph", n_graphs, lambda graph: f"{finder.graph(graph)}: its graph_attributes"),
+    ):
         if fields[name] is not None:
-
-            def describe_node(node: int, name: str = name) -> str:
-                return f"{finder.graph_of(node)}: the {name} of its node {finder.node(node)}"
-
-            fields[name] = check_rows(fields[name], n_nodes, name, "node", describe_node)
+            fields[name] = check_rows(fields[name], length, name, thing, describe)
     if n_nodes and fields["positions"] is not None and fields["positions"].shape[1] not in (2, 3):
         raise InvalidGraphError(f"positions must have two or three columns; got the shape {fields['positions'].shape}.")
-    if fields["graph_attributes"] is not None:
-        if fields["graph_attribute_names"] is None:
-            fields["graph_attribute_names"] = getattr(fields["graph_attributes"], "columns", None)  # of a table
-
-        def describe_graph(graph: int) -> str:
-            return f"{finder.graph(graph)}: its graph_attributes"
-
-        fields["graph_attributes"] = check_rows(
-            fields["graph_attributes"], n_graphs, "graph_attributes", "graph", describe_graph
-        )
     for name, owner in COLUMN_NAMES.items():
         if fields[name] is not None:
             fields[name] = _check_column_names(fields, name, owner)
@@ -449,6 +441,10 @@ def check_extras(fields: dict[str, Any]) -> None:
             raise InvalidGraphError(
                 f"targets must have one entry per graph: {n_graphs} graphs, got an array of shape {targets.shape}."
             )
+
+
+def _describe_node(finder: Finder, name: str, node: int) -> str:
+    return f"{finder.graph_of(node)}: the {name} of its node {finder.node(node)}"
 
 
 def _check_column_names(fields: dict[str, Any], name: str, owner: str) -> tuple[str, ...]:
