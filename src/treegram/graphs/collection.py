@@ -6,7 +6,7 @@ structure over all of them. Everything is checked once, when a collection is cre
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -602,23 +602,53 @@ def _edge_vectors(vectors: ArrayLike) -> Floats:
     return check.as_vectors(vectors, "edge_attributes", "edge")
 
 
+# The constructor of Graphs that reads each kind of objects, and how to tell them; no library is imported for that.
+_CONSTRUCTORS: dict[str, Callable[[Any], bool]] = {
+    "from_networkx": lambda item: hasattr(item, "nodes") and hasattr(item, "adj"),
+    "from_igraph": lambda item: hasattr(item, "get_edgelist"),
+    "from_pyg": lambda item: hasattr(item, "edge_index") or hasattr(item, "to_data_list"),
+    "from_rdkit": lambda item: hasattr(item, "GetAtoms"),
+    "from_grakel": lambda item: (
+        hasattr(item, "get_edge_dictionary")
+        or (isinstance(item, list | tuple) and len(item) in (2, 3) and isinstance(item[1], Mapping))
+    ),
+}
+# Constructors that take other things, by the first part of the name of the module of a type.
+_OTHERS = {
+    "builtins": "Graphs.from_smiles for SMILES, Graphs.from_edges for lists of edges, load_tu or load_parquet for files",
+    "numpy": "Graphs.from_edges; the edges of a matrix are np.argwhere(matrix)",
+    "scipy": "Graphs.from_edges; the edges of a matrix are np.argwhere(matrix)",
+    **dict.fromkeys(("pandas", "polars", "pyarrow"), "Graphs.from_tables"),
+    "gemmi": "Graphs.from_pdb",
+}
+
+
 def as_graphs(X: Any) -> Graphs:
-    """Convert X to one collection: X is a Graphs, a list of Graphs, or a list of networkx graphs."""
+    """Convert X to one collection: X is a Graphs, or a list of Graphs or of graphs of other libraries."""
     if isinstance(X, Graphs):
         return X
-    if not isinstance(X, Iterable) or isinstance(X, str | bytes | dict):
-        raise InvalidGraphError(f"X must be a Graphs collection or a list of graphs; got {type(X).__name__}.")
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2 and X.shape[1] == 1:
         X = X[:, 0]  # one row per graph, as np.asarray gives it
+    if hasattr(X, "to_data_list"):
+        return Graphs.from_pyg(X, targets=None)  # a batch
+    is_single = (
+        hasattr(X, "adj") or hasattr(X, "num_nodes") or isinstance(X, str | bytes | Mapping) or hasattr(X, "columns")
+    )
+    if is_single or not (isinstance(X, Iterable) or hasattr(X, "__getitem__")):
+        raise _wrong_type(X, "")
     items = list(X)
     if all(isinstance(item, Graphs) for item in items):
         return Graphs.concatenate(items)
-    if all(hasattr(item, "nodes") and hasattr(item, "adj") for item in items):
-        return Graphs.from_networkx(items)
-    wrong = next(item for item in items if not isinstance(item, Graphs))
-    hint = "Create a collection with Graphs.from_edges, Graphs.from_networkx or load_tu."
-    if isinstance(wrong, str) or type(wrong).__module__.startswith("rdkit."):
-        hint = "Convert molecules with Graphs.from_smiles or Graphs.from_rdkit, or put MoleculeGraphs() first in a pipeline."
-    raise InvalidGraphError(
-        f"X must be a Graphs collection or a list of graphs; got a list that holds {type(wrong).__name__}. {hint}"
+    for name, is_right in _CONSTRUCTORS.items():
+        if all(map(is_right, items)):
+            graphs: Graphs = getattr(Graphs, name)(items, targets=None)
+            return graphs
+    raise _wrong_type(next(item for item in items if not isinstance(item, Graphs)), "a list that holds ")
+
+
+def _wrong_type(value: Any, place: str) -> InvalidGraphError:
+    advice = _OTHERS.get(type(value).__module__.partition(".")[0], "a list of graphs that are all of one kind")
+    return InvalidGraphError(
+        f"X must be a Graphs collection or a list of graphs; got {place}{type(value).__name__}. Graphs of networkx, igraph, PyTorch "
+        f"Geometric, GraKeL and RDKit are converted; here, use {advice}."
     )
