@@ -24,9 +24,9 @@ _MAX_UNPACKED = 1 << 31  # bytes; the largest sets of the collection have less t
 
 def data_home(data_dir: str | os.PathLike[str] | None) -> Path:
     """Return the folder that holds one folder per data set: the argument, else TREEGRAM_DATA, else the user's cache."""
-    chosen = data_dir if data_dir is not None else os.environ.get("TREEGRAM_DATA")
-    if chosen:
-        return Path(chosen).expanduser()
+    folder = data_dir if data_dir is not None else os.environ.get("TREEGRAM_DATA")
+    if folder:
+        return Path(folder).expanduser()
     import pooch
 
     return Path(pooch.os_cache("treegram"))

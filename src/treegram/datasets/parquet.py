@@ -407,7 +407,7 @@ class _Batch(NamedTuple):
         is_text = types.is_string(array.type) or types.is_large_string(array.type)
         if values.dtype.kind not in kinds or (values.dtype == object and not is_text):
             numbers = [] if "i" not in kinds else ["numbers"] if "f" in kinds else ["whole numbers"]
-            expected = " or ".join(numbers + ["strings"] * ("O" in kinds))
+            expected = " or ".join(numbers + (["strings"] if "O" in kinds else []))
             raise DatasetError(f"{self.path}: column {name!r} must hold {expected}; it holds {array.type}.")
         return levels, values
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -195,47 +196,47 @@ class Graphs(FromLibraries):
         edges = check.as_list(edges, "edges")
         names = check.check_names(graph_names, len(edges), "graph_names", "graphs")
         pairs = check.each_graph(check.as_pairs, edges, names)
-        n_nodes, labels, attributes, edge_labels, edge_attributes, node_names, positions = (
-            None if lists is None else check.as_list(lists, name, len(pairs))
-            for name, lists in (
-                ("n_nodes", n_nodes),
-                ("labels", labels),
-                ("attributes", attributes),
-                ("edge_labels", edge_labels),
-                ("edge_attributes", edge_attributes),
-                ("node_names", node_names),
-                ("positions", positions),
+        optional = {
+            "labels": labels,
+            "attributes": attributes,
+            "node_names": node_names,
+            "positions": positions,
+            "edge_labels": edge_labels,
+            "edge_attributes": edge_attributes,
+        }
+        lists = {name: check.as_list(data, name, len(pairs)) for name, data in optional.items() if data is not None}
+        for name, thing in (("attributes", "node"), ("positions", "node"), ("edge_attributes", "edge")):
+            if name in lists:
+                lists[name] = check.each_graph(partial(check.as_vectors, name=name, thing=thing), lists[name], names)
+        counts = {}
+        if n_nodes is not None:
+            counts["n_nodes"] = check.each_graph(
+                check.check_count, check.as_list(n_nodes, "n_nodes", len(pairs)), names
             )
-        )
-        vectors = None if attributes is None else check.each_graph(_node_vectors, attributes, names)
-        places = None if positions is None else check.each_graph(_node_positions, positions, names)
-        edge_vectors = None if edge_attributes is None else check.each_graph(_edge_vectors, edge_attributes, names)
-        counts = {} if n_nodes is None else {"n_nodes": check.each_graph(check.check_count, n_nodes, names)}
-        data = {"labels": labels, "attributes": vectors, "node_names": node_names, "positions": places}
-        sizes = check.count_rows(data, names, "node", counts)
+        of_edges = {name: data for name, data in lists.items() if name.startswith("edge_")}
+        of_nodes = {name: data for name, data in lists.items() if name not in of_edges}
+        sizes = check.count_rows(of_nodes, names, "node", counts)
         if sizes is None:
             sizes = [int(pair.max(initial=-1)) + 1 for pair in pairs]
         n_edges = [len(pair) for pair in pairs]
-        edge_data = {"edge_labels": edge_labels, "edge_attributes": edge_vectors}
-        check.count_rows(edge_data, names, "edge", {"edges": n_edges})
+        check.count_rows(of_edges, names, "edge", {"edges": n_edges})
         offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         owners = np.repeat(np.arange(len(pairs)), n_edges)
+        columns: dict[str, Any] = {
+            name: list(chain.from_iterable(data)) if name.endswith(("labels", "names")) else stack_vectors(data, name)
+            for name, data in lists.items()
+        }
         return cls.from_arrays(
             offsets,
             check.shift_edges(np.concatenate([np.empty((0, 2), np.int64), *pairs]), owners, offsets, names),
-            labels=None if labels is None else list(chain.from_iterable(labels)),
-            attributes=None if vectors is None else stack_vectors(vectors, "attributes"),
-            edge_labels=None if edge_labels is None else list(chain.from_iterable(edge_labels)),
-            edge_attributes=None if edge_vectors is None else stack_vectors(edge_vectors, "edge_attributes"),
             directed=directed,
             targets=targets,
             graph_names=None if names is None else names.tolist(),
-            node_names=None if node_names is None else list(chain.from_iterable(node_names)),
             attribute_names=attribute_names,
             edge_attribute_names=edge_attribute_names,
             graph_attributes=graph_attributes,
             graph_attribute_names=graph_attribute_names,
-            positions=None if places is None else stack_vectors(places, "positions"),
+            **columns,
         )
 
     @classmethod
@@ -406,11 +407,11 @@ class Graphs(FromLibraries):
         """
         return np.stack([np.repeat(np.arange(self.n_nodes), self.degrees), self.indices], axis=1)[self._edge_arcs()]
 
-    def _n_rows(self, kind: str) -> int:
-        """Return the number of rows of the fields of a kind, as in ``check.ROWS``."""
-        if kind == "graphs":
+    def _n_rows(self, things: str) -> int:
+        """Return the number of rows of the fields of nodes, arcs or graphs, as in ``check.ROWS``."""
+        if things == "graphs":
             return len(self)
-        return self.n_nodes if kind == "nodes" else len(self.indices)
+        return self.n_nodes if things == "nodes" else len(self.indices)
 
     def _edge_arcs(self) -> Ints:
         """Return one position in ``indices`` per edge."""
@@ -429,25 +430,25 @@ class Graphs(FromLibraries):
     def __getitem__(self, key: Any) -> Graphs:
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # as scikit-learn indexes objects with a shape
-        chosen = self._chosen(key)
-        nodes = ranges(self.offsets[:-1][chosen], self.sizes[chosen])
+        numbers = self._graph_numbers(key)
+        nodes = ranges(self.offsets[:-1][numbers], self.sizes[numbers])
         arcs = ranges(self.indptr[:-1][nodes], self.degrees[nodes])
-        offsets = np.concatenate([[0], np.cumsum(self.sizes[chosen])])
+        offsets = np.concatenate([[0], np.cumsum(self.sizes[numbers])])
         # Within a graph, neighbors keep their offset from the graph's first node.
-        shift = np.repeat(offsets[:-1] - self.offsets[:-1][chosen], self.sizes[chosen])
+        shift = np.repeat(offsets[:-1] - self.offsets[:-1][numbers], self.sizes[numbers])
         return self._select(
-            {"graphs": chosen, "nodes": nodes, "arcs": arcs},
+            {"graphs": numbers, "nodes": nodes, "arcs": arcs},
             offsets=offsets,
             indptr=np.concatenate([[0], np.cumsum(self.degrees[nodes])]),
             indices=self.indices[arcs] + np.repeat(shift, self.degrees[nodes]),
         )
 
     def _select(self, rows: dict[str, Ints], **changed: Any) -> Graphs:
-        """Return a collection of some rows of each kind, with the changed fields."""
-        for kind, chosen in rows.items():
-            for name in check.ROWS[kind]:
+        """Return a collection of some nodes, arcs or graphs, with the changed fields."""
+        for things, picked in rows.items():
+            for name in check.ROWS[things]:
                 values = getattr(self, name)
-                changed[name] = None if values is None else values[chosen]
+                changed[name] = None if values is None else values[picked]
         return Graphs._trusted(**{**self.__dict__, **changed})
 
     def subgraph(self, nodes: ArrayLike) -> Graphs:
@@ -517,7 +518,7 @@ class Graphs(FromLibraries):
         check.check_extras(content)
         return Graphs._trusted(**content)
 
-    def _chosen(self, key: Any) -> Ints:
+    def _graph_numbers(self, key: Any) -> Ints:
         if isinstance(key, int | np.integer) and not isinstance(key, bool):
             if not -len(self) <= key < len(self):
                 raise IndexError(f"graph index {key} is out of range for {len(self)} graphs")
@@ -531,8 +532,8 @@ class Graphs(FromLibraries):
                 )
             if not key.size and key.dtype != bool:
                 key = key.astype(np.int64)
-        chosen: Ints = np.arange(len(self))[key]
-        return chosen
+        numbers: Ints = np.arange(len(self))[key]
+        return numbers
 
     def __add__(self, other: object) -> Graphs:
         if not isinstance(other, Graphs):
@@ -590,18 +591,6 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def _node_vectors(vectors: ArrayLike) -> Floats:
-    return check.as_vectors(vectors, "attributes", "node")
-
-
-def _node_positions(vectors: ArrayLike) -> Floats:
-    return check.as_vectors(vectors, "positions", "node")
-
-
-def _edge_vectors(vectors: ArrayLike) -> Floats:
-    return check.as_vectors(vectors, "edge_attributes", "edge")
-
-
 # The constructor of Graphs that reads each kind of objects, and how to tell them; no library is imported for that.
 _CONSTRUCTORS: dict[str, Callable[[Any], bool]] = {
     "from_networkx": lambda item: hasattr(item, "nodes") and hasattr(item, "adj"),
@@ -615,7 +604,7 @@ _CONSTRUCTORS: dict[str, Callable[[Any], bool]] = {
 }
 # Constructors that take other things, by the first part of the name of the module of a type.
 _OTHERS = {
-    "builtins": "Graphs.from_smiles for SMILES, Graphs.from_edges for lists of edges, load_tu or load_parquet for files",
+    "builtins": "Graphs.from_smiles for SMILES (or MoleculeGraphs first in a pipeline), Graphs.from_edges for lists of edges, load_tu or load_parquet for files",
     "numpy": "Graphs.from_edges; the edges of a matrix are np.argwhere(matrix)",
     "scipy": "Graphs.from_edges; the edges of a matrix are np.argwhere(matrix)",
     **dict.fromkeys(("pandas", "polars", "pyarrow"), "Graphs.from_tables"),

@@ -229,18 +229,18 @@ def _read_residues(gemmi: Any, chains: Iterable[Any], title: str) -> _Residues:
         previous = None
         try:
             amino_acids = [item for item in chain if gemmi.find_tabulated_residue(item.name).is_amino_acid()]
-            for number, alternatives in groupby(amino_acids, key=lambda residue: str(residue.seqid)):
-                atoms = [
+            for number, same_number in groupby(amino_acids, key=lambda residue: str(residue.seqid)):
+                alternatives = list(same_number)
+                places = [
                     (residue, atom)
                     for residue in alternatives
                     for atom in residue
                     if atom.name == "CA" and atom.element.name == "C"
                 ]
-                residue, atom = max(atoms, key=lambda pair: pair[1].occ, default=(None, None))
-                if atom is None:
-                    name = next(item.name for item in amino_acids if str(item.seqid) == number)
-                    residues.missing.append(f"{name} {number} of chain {chain.name}")
+                if not places:
+                    residues.missing.append(f"{alternatives[0].name} {number} of chain {chain.name}")
                     continue
+                residue, atom = max(places, key=lambda place: place[1].occ)
                 position = atom.pos.tolist()
                 if not all(abs(coordinate) <= _LARGEST for coordinate in position):  # False for nan
                     raise ValueError(f"{residue.name} {number} of chain {chain.name} has its CA atom at {position}")
@@ -282,7 +282,7 @@ def _invariants(positions: Floats, follows: NDArray[np.bool_]) -> Floats:
     steps = np.zeros((n + 3, 3))
     steps[1:n] = np.where(follows[1:, None], _unit(np.diff(positions, axis=0)), 0.0)
     before, after, last = steps[:n], steps[1 : n + 1], steps[2 : n + 2]
-    has_both = (before.any(axis=1) & after.any(axis=1))[:, None]
+    has_both = before.any(axis=1, keepdims=True) & after.any(axis=1, keepdims=True)
     inward = (np.where(has_both, before - after, 0.0) * density).sum(axis=1)
     normals = np.cross(before, after), np.cross(after, last)
     cosine = (normals[0] * normals[1]).sum(axis=1)
