@@ -287,7 +287,7 @@ def test_packed_file_is_read_to_its_end(tmp_path):
             Graphs.from_pdb(path)
 
 
-@pytest.mark.parametrize("text", ["********", "        ", "   1.2x3", "     nan", "   1e300"])
+@pytest.mark.parametrize("text", ["********", "        ", "   1.2x3", "     1_0", "     nan", "   1e300"])
 def test_ca_atom_without_a_position_is_refused_with_its_line(text, tmp_path):
     lines = structure().make_pdb_string().splitlines()
     number = next(i for i, line in enumerate(lines) if line[12:16] == " CA " and line[22:26] == "   5")
@@ -295,6 +295,15 @@ def test_ca_atom_without_a_position_is_refused_with_its_line(text, tmp_path):
     (tmp_path / "bad.pdb").write_text("\n".join(lines))
     with pytest.raises(
         (DatasetError, InvalidGraphError), match=rf"bad.pdb:({number + 1}: expected the position| a residue or)"
+    ):
+        Graphs.from_pdb(tmp_path / "bad.pdb")
+
+
+def test_residue_without_a_number_is_refused(tmp_path):
+    text = structure().make_pdb_string()
+    (tmp_path / "bad.pdb").write_text(text.replace("LEU A   3 ", "LEU A     "))
+    with pytest.raises(
+        InvalidGraphError, match=r"bad.pdb: a residue or an atom cannot be used \(LEU of chain A has no number\)"
     ):
         Graphs.from_pdb(tmp_path / "bad.pdb")
 

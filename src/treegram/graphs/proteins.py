@@ -200,7 +200,7 @@ def _check_coordinates(content: bytes, path: Path) -> None:
     for number, line in enumerate(content.splitlines(), 1):
         if line.startswith((b"ATOM", b"HETATM")) and line[12:16].strip() == b"CA":
             try:
-                [float(line[first : first + 8]) for first in (30, 38, 46)]
+                [float(line[first : first + 8].replace(b"_", b"?")) for first in (30, 38, 46)]
             except ValueError:
                 shown = line[30:54].decode("utf-8", "backslashreplace")
                 raise DatasetError(
@@ -242,6 +242,8 @@ def _read_residues(gemmi: Any, chains: Iterable[Any], title: str) -> _Residues:
                     continue
                 residue, atom = max(places, key=lambda place: place[1].occ)
                 position = atom.pos.tolist()
+                if residue.seqid.num is None:
+                    raise ValueError(f"{residue.name} of chain {chain.name} has no number")
                 if not all(abs(coordinate) <= _LARGEST for coordinate in position):  # False for nan
                     raise ValueError(f"{residue.name} {number} of chain {chain.name} has its CA atom at {position}")
                 residues.labels.append(residue.name)
