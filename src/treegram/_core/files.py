@@ -46,9 +46,9 @@ def check_writable(path: Path) -> None:
 
 def check_space(path: Path, n_bytes: int) -> None:
     """Raise if the disk of this path has less free space than ``n_bytes``."""
-    free, needed = shutil.disk_usage(path.parent).free, n_bytes + _MARGIN
-    if needed > free:
-        raise OSError(f"{path} needs {needed / 1e6:,.1f} MB, but the disk has only {free / 1e6:,.1f} MB left.")
+    free = shutil.disk_usage(path.parent).free
+    if n_bytes + _MARGIN > free:
+        raise OSError(f"{path} needs {n_bytes / 1e9:.3g} GB, but the disk has only {free / 1e9:.3g} GB left.")
 
 
 def _check_replaceable(path: Path) -> None:

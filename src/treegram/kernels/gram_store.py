@@ -160,8 +160,8 @@ def _write_block(shared: tuple[GraphKernel, Path], i: int, j: int, rows: Graphs,
         else:
             if kernel.normalize:
                 self_kernels = _zarr().open_array(folder / "self_kernels", mode="r")
-                of_rows, of_columns = (np.asarray(self_kernels.get_block_selection(block)) for block in (i, j))
-                normalize_gram(K, of_rows, of_columns, kernel._normalization)
+                own, other = (np.asarray(self_kernels.get_block_selection(block)) for block in (i, j))
+                normalize_gram(K, own, other, kernel._normalization)
             _write(folder / "gram", (i, j), K)
             _write(folder / "gram", (j, i), K.T)
     except OSError as error:
