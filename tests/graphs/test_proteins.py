@@ -333,3 +333,15 @@ def test_positions_stay_with_their_nodes():
         InvalidGraphError, match=r"Graph 0 \('helix'\): the positions of its node 0 \('A/1 ALA'\) are not finite"
     ):
         graphs.assign(positions=graphs.positions * np.nan)
+
+
+@pytest.mark.parametrize("text", ["?", ".", "x", "1e300"])
+def test_ca_atom_of_an_mmcif_file_without_a_position_is_refused(text, tmp_path):
+    document = structure().make_mmcif_document()
+    rows = document.sole_block().find(["_atom_site.label_atom_id", "_atom_site.Cartn_x"])
+    next(row for row in rows if row[0] == "CA")[1] = text
+    document.write_file(str(tmp_path / "bad.cif"))
+    with pytest.raises(
+        InvalidGraphError, match=r"bad.cif: a residue or an atom cannot be used \(ALA 1 of chain A has its CA"
+    ):
+        Graphs.from_pdb(tmp_path / "bad.cif")
