@@ -314,7 +314,7 @@ _WHOLE = b"1 2\n2 1\n3 4\n5\t6\n-7  1e3\n"
 def try_numbers(folder: Path, goal: Path, rng: random.Random) -> str:  # noqa: ARG001
     """Compare with a naive reader: both return the same numbers, or both raise."""
     from treegram._core.errors import DatasetError
-    from treegram.datasets.tu import Table
+    from treegram.datasets.tu import TextTable
 
     is_whole = rng.random() < 0.5
     data = _WHOLE if is_whole else _TABLE
@@ -323,7 +323,7 @@ def try_numbers(folder: Path, goal: Path, rng: random.Random) -> str:  # noqa: A
     goal.write_bytes(data)
     expected = read_literally(data, is_whole)
     try:
-        rows = Table(goal, whole=is_whole).read()
+        rows = TextTable(goal, whole=is_whole).read()
     except DatasetError:
         return "refused" if expected is None else "BAD: refused, though it is a table"
     if expected is None:

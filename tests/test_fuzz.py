@@ -59,10 +59,10 @@ def test_every_reader_is_fuzzed(fuzz):
 
 
 def test_numbers_are_compared_with_the_text(fuzz, tmp_path, monkeypatch):
-    from treegram.datasets.tu import Table
+    from treegram.datasets.tu import TextTable
 
-    read = Table.read
-    monkeypatch.setattr(Table, "read", lambda *args: read(*args) + 1)
+    read = TextTable.read
+    monkeypatch.setattr(TextTable, "read", lambda *args: read(*args) + 1)
     found = {fuzz.try_one("numbers", tmp_path, seed) for seed in range(20)}
     assert "BAD: wrong numbers" in found
 

@@ -5,6 +5,7 @@ import errno
 import os
 import re
 import resource
+import socket
 import stat
 from pathlib import Path
 from types import SimpleNamespace
@@ -193,6 +194,29 @@ def test_unwritable_target_raises(tmp_path, name, error, message):
     (tmp_path / "folder").mkdir()
     with pytest.raises(error, match=message):
         check_writable(tmp_path / name)
+
+
+@unix
+@pytest.mark.parametrize("kind", ["pipe", "socket", "dangling link", "link to a pipe", "link to a folder", "folder"])
+def test_only_regular_files_are_replaced(kind, tmp_path):
+    """A device or a pipe that became a file would be gone."""
+    path = tmp_path / "file"
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    goals = {"dangling link": "nothing", "link to a pipe": "pipe", "link to a folder": "folder"}
+    if kind in goals:
+        path.symlink_to(tmp_path / goals[kind])
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+    else:
+        path = tmp_path / kind
+    before = path.lstat()
+    for attempt in (check_writable, write):
+        with pytest.raises(OSError, match=r"it is no regular file, and would be lost|is a folder"):
+            attempt(path)
+    assert path.lstat() == before
+    assert not list(tmp_path.glob(".treegram-*"))
 
 
 def test_read_only_folder_raises(tmp_path, monkeypatch):

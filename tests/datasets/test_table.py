@@ -4,15 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treegram import DatasetError
-from treegram.datasets.tu import Table
+from treegram.datasets.tu import TextTable
 
 
 def read_numbers(path, n_columns=None):
-    return Table(path, whole=False, n_columns=n_columns).read()
+    return TextTable(path, whole=False, n_columns=n_columns).read()
 
 
 def read_integers(path):
-    return Table(path, whole=True).read()
+    return TextTable(path, whole=True).read()
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_many_digits_and_any_exponent_are_read(tmp_path_factory, parts):
 @pytest.mark.parametrize("n_rows", [1, 2, 7, 50, 1000])
 def test_table_can_be_read_in_chunks(table, n_rows):
     text = "\ufeff" + "".join(f"{i}, {i / 7}\n" for i in range(50)) + "\n \n\n"
-    reader = Table(table(text), whole=False)
+    reader = TextTable(table(text), whole=False)
     pieces = [reader.read(n_rows)]
     while len(pieces[-1]):
         pieces.append(reader.read(n_rows))
@@ -219,6 +219,6 @@ def test_table_can_be_read_in_chunks(table, n_rows):
         ("\n1, 2\n", ":51: there is a blank line in the middle"),
         ("1, 2\n7", ":52: expected 2 numbers"),
     ):
-        reader = Table(table(text.rstrip() + "\n" + more), whole=False)
+        reader = TextTable(table(text.rstrip() + "\n" + more), whole=False)
         with pytest.raises(DatasetError, match="T_table.txt" + message):
             [reader.read(n_rows) for _ in range(53)]

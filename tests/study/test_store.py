@@ -302,6 +302,11 @@ def test_missing_or_empty_files_raise_unless_created(tmp_path, path):
         assert store.rows() == []
 
 
+def test_error_about_a_folder_promises_nothing(tmp_path):
+    with pytest.raises(StoreError, match=r"could not be read or written: unable to open database file\.$"):
+        Store.open(tmp_path)
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
 def test_read_only_store_can_be_read_but_not_written(full):
     full.chmod(0o400)

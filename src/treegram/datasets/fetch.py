@@ -24,9 +24,9 @@ _MAX_UNPACKED = 1 << 31  # bytes; the largest sets of the collection have less t
 
 def data_home(data_dir: str | os.PathLike[str] | None) -> Path:
     """Return the folder that holds one folder per data set: the argument, else TREEGRAM_DATA, else the user's cache."""
-    chosen = data_dir if data_dir is not None else os.environ.get("TREEGRAM_DATA")
-    if chosen:
-        return Path(chosen).expanduser()
+    folder = data_dir if data_dir is not None else os.environ.get("TREEGRAM_DATA")
+    if folder:
+        return Path(folder).expanduser()
     import pooch
 
     return Path(pooch.os_cache("treegram"))
@@ -115,10 +115,9 @@ def _unpack(archive: Path, name: str, folder: Path, checksums: dict[str, str]) -
                     shutil.copyfileobj(source, goal)
     except DatasetError:
         raise
-    except Exception as error:  # zipfile and its decompressors raise many kinds of errors
-        raise DatasetError(
-            f"The archive of {name!r} cannot be unpacked ({ascii(str(error))[1:-1]}). Try again."
-        ) from None
+    except Exception as error:  # zipfile and its decompressors raise many kinds of errors, some without a text
+        reason = ascii(str(error))[1:-1] or type(error).__name__
+        raise DatasetError(f"The archive of {name!r} cannot be unpacked ({reason}). Try again.") from None
     if not (folder / f"{name}_A.txt").is_file():
         raise DatasetError(f"The archive of {name!r} holds no {name}/{name}_A.txt; it is not a TU data set.")
 

@@ -324,21 +324,21 @@ def make_molecules(
     """
     _check_parameters("make_molecules", locals())
     random = check_random_state(random_state)
-    found: dict[str, float] = {}
+    targets: dict[str, float] = {}
     for _ in track(range(n_molecules), n_molecules, "molecules"):
-        mol, smiles = _new_molecule(found, random)
-        found[smiles] = _solubility(mol)
-    return list(found), np.array(list(found.values())) + noise * random.standard_normal(n_molecules)
+        mol, smiles = _new_molecule(targets, random)
+        targets[smiles] = _solubility(mol)
+    return list(targets), np.array(list(targets.values())) + noise * random.standard_normal(n_molecules)
 
 
-def _new_molecule(found: dict[str, float], random: np.random.RandomState) -> tuple[Any, str]:
+def _new_molecule(targets: dict[str, float], random: np.random.RandomState) -> tuple[Any, str]:
     chem = _rdkit_chem()
     for _ in range(_MOST_TRIES):
         mol = _assemble(random)
         smiles = chem.MolToSmiles(mol)
-        if smiles not in found:
+        if smiles not in targets:
             return mol, smiles
-    raise ValueError(f"n_molecules is too large: no new molecule was found after {len(found)}.")
+    raise ValueError(f"n_molecules is too large: no new molecule was found after {len(targets)}.")
 
 
 def _assemble(random: np.random.RandomState) -> Any:

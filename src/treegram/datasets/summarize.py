@@ -125,11 +125,11 @@ def _attributes(graphs: Graphs) -> dict[str, Any] | None:
     return columns and {**columns, "node_kernel": _node_kernel(graphs, np.asarray(graphs.attributes))}
 
 
-def _columns(vectors: Floats | None, names: Sequence[str] | None, chosen: Any = slice(None)) -> dict[str, Any] | None:
-    """Summarize the chosen vectors by column, if any; undirected edges are chosen once each."""
+def _columns(vectors: Floats | None, names: Sequence[str] | None, rows: Any = slice(None)) -> dict[str, Any] | None:
+    """Summarize some rows of vectors, if there are any, by column; each undirected edge is one row."""
     if vectors is None:
         return None
-    vectors = vectors[chosen]
+    vectors = vectors[rows]
     deviations = vectors.std(axis=0) if len(vectors) else np.zeros(vectors.shape[1])
     return {
         "n_columns": vectors.shape[1],
@@ -182,7 +182,7 @@ def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
 def _copies(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, int]:
     """Count graphs that equal an earlier one node by node, and those of them with a different target."""
     first: dict[str, int] = {}
-    digests = digest_each(graphs, ("targets", "graph_names", "node_names"))
+    digests = digest_each(graphs, ("targets", "graph_names", "node_names", "positions"))
     originals = [first.setdefault(digest, i) for i, digest in enumerate(digests)]
     other = [y is not None and bool(np.any(y[original] != y[i])) for i, original in enumerate(originals)]
     return {"graphs": len(graphs) - len(first), "other_target": sum(other)}
@@ -221,7 +221,7 @@ def _warn_of_targets(targets: dict[str, Any] | None) -> Iterator[str]:
     if targets is None:
         yield "There are no targets: nothing can be learned or cross-validated."
     elif targets["kind"] == "classes":
-        counts = [one["count"] for one in targets["classes"]]
+        counts = [row["count"] for row in targets["classes"]]
         if len(counts) == 1:
             yield "There is only one class: nothing can be learned."
         elif counts and max(counts) >= _UNBALANCED * min(counts):
@@ -236,7 +236,7 @@ def _warn_of_targets(targets: dict[str, Any] | None) -> Iterator[str]:
 def _warn_of_shape(shape: dict[str, int], n_graphs: int) -> Iterator[str]:
     if n_graphs > 1 and shape["distinct_structures"] == 1:
         yield "All graphs have the same structure, node by node: they can differ only in labels and attributes."
-    for kind, one, several, rest in (
+    for name, singular, plural, rest in (
         ("graphs_without_nodes", "graph has", "graphs have", "no nodes: kernel values are 0"),
         ("graphs_without_edges", "graph has", "graphs have", "nodes but no edges"),
         ("disconnected_graphs", "graph is", "graphs are", "not connected"),
@@ -247,8 +247,8 @@ def _warn_of_shape(shape: dict[str, int], n_graphs: int) -> Iterator[str]:
             f"no neighbor, in {counted(shape['graphs_with_isolated_nodes'], 'graph')}",
         ),
     ):
-        if shape[kind]:
-            yield f"{counted(shape[kind], one, several)} {rest}."
+        if shape[name]:
+            yield f"{counted(shape[name], singular, plural)} {rest}."
 
 
 def _warn_of_attributes(attributes: dict[str, Any], n_nodes: int) -> Iterator[str]:
@@ -266,12 +266,12 @@ def _warn_of_attributes(attributes: dict[str, Any], n_nodes: int) -> Iterator[st
     if attributes["n_distinct"] < _FEW_VECTORS * n_nodes:
         yield f"Only {attributes['n_distinct']} distinct vectors at {n_nodes} nodes."
     kernel = attributes["node_kernel"] or {"far_apart": 0.0, "alike": 0.0}
-    for kind, bound, effect, change in (
+    for name, bound, effect, change in (
         ("far_apart", "below 1e-6", "only nearly equal vectors count", "smaller"),
         ("alike", "above 0.99", "vectors hardly count", "larger"),
     ):
-        if kernel[kind] > 0.5:
+        if kernel[name] > 0.5:
             yield (
-                f"At the default gamma = {kernel['gamma']:.3g} the node kernel is {bound} for {kernel[kind]:.0%} of the node "
+                f"At the default gamma = {kernel['gamma']:.3g} the node kernel is {bound} for {kernel[name]:.0%} of the node "
                 f"pairs with equal labels: {effect}. Try a {change} gamma or scaled attributes."
             )

@@ -345,10 +345,10 @@ def _read(folder: Path, chunk_size: int | None, *, directed: bool) -> Iterator[G
 
 def _read_targets(files: _Files) -> tuple[NDArray[Any] | None, Floats | None]:
     """Return the targets and the graph attributes; without graph labels, the graph attributes are the targets."""
-    numbers = Table(files["graph_attributes"], whole=False).read() if "graph_attributes" in files else None
+    numbers = TextTable(files["graph_attributes"], whole=False).read() if "graph_attributes" in files else None
     if "graph_labels" not in files:
         return (numbers[:, 0] if numbers is not None and numbers.shape[1] == 1 else numbers), None
-    labels = Table(files["graph_labels"], whole=True).read()
+    labels = TextTable(files["graph_labels"], whole=True).read()
     if numbers is not None and len(numbers) != len(labels):
         raise DatasetError(
             f"{files['graph_attributes']}:{len(numbers)}: expected {len(labels)} lines, one per graph label, got {len(numbers)}."
@@ -358,7 +358,7 @@ def _read_targets(files: _Files) -> tuple[NDArray[Any] | None, Floats | None]:
 
 def _read_owners(files: _Files, targets: NDArray[Any] | None) -> tuple[Ints, int]:
     """Return the graph of each node, and the number of graphs."""
-    table = Table(files["graph_indicator"], whole=True, n_columns=1)
+    table = TextTable(files["graph_indicator"], whole=True, n_columns=1)
     owners = table.read()[:, 0]
     if owners.min() < 1:
         row = int((owners < 1).argmax())
@@ -377,7 +377,7 @@ def _read_owners(files: _Files, targets: NDArray[Any] | None) -> tuple[Ints, int
     return owners - 1, len(targets)
 
 
-def _read_edges(table: Table, n_rows: int | None, owners: Ints) -> Ints:
+def _read_edges(table: TextTable, n_rows: int | None, owners: Ints) -> Ints:
     """Return the next node pairs, each within one graph."""
     edges = table.read(n_rows)
     first = table.n_read - len(edges)
@@ -402,7 +402,7 @@ def _read_edges(table: Table, n_rows: int | None, owners: Ints) -> Ints:
 
 def _count_edges(path: Path, owners: Ints, first_nodes: Ints) -> list[int]:
     """Count the lines of each chunk of nodes; they must be in the order of the chunks."""
-    table = Table(path, whole=True, n_columns=2, may_be_empty=True)
+    table = TextTable(path, whole=True, n_columns=2, may_be_empty=True)
     counts = np.zeros(len(first_nodes) - 1, np.int64)
     last = 0
     while len(edges := _read_edges(table, _BLOCK, owners)):
@@ -419,9 +419,9 @@ def _read_tables(
     files: _Files, owners: Ints, n_nodes: Ints, n_edges: Sequence[int | None], kinds: list[str]
 ) -> Iterator[tuple[Ints, dict[str, NDArray[Any]]]]:
     """Yield the edges and the rows of some other tables, chunk by chunk."""
-    pairs = Table(files["A"], whole=True, n_columns=2, may_be_empty=True)
+    pairs = TextTable(files["A"], whole=True, n_columns=2, may_be_empty=True)
     tables = {
-        kind: Table(files[kind], whole=kind.endswith("labels"), may_be_empty=kind in _EDGE_TABLES) for kind in kinds
+        kind: TextTable(files[kind], whole=kind.endswith("labels"), may_be_empty=kind in _EDGE_TABLES) for kind in kinds
     }
     for n_chunk_nodes, n_chunk_edges in zip(n_nodes.tolist(), n_edges, strict=True):
         edges = _read_edges(pairs, n_chunk_edges, owners)
@@ -457,7 +457,7 @@ def _depends_on_direction(edges: Ints, vectors: Floats) -> bool:
 # -------------------------------------------------------------------- text tables; every error gives the file, the line, and the offending text
 
 
-class Table:
+class TextTable:
     """A table of finite or whole numbers that is read from top to bottom, some rows at a time.
 
     The first line determines whether commas or white space separate the numbers and, without ``n_columns``, how many there are.
@@ -501,7 +501,11 @@ class Table:
         if n_rows:
             delimiter = None if self._separator is None else self._separator.decode()
             try:
-                rows = np.loadtxt(source, delimiter=delimiter, comments=None, ndmin=2, encoding=encoding)
+                with warnings.catch_warnings():
+                    warnings.simplefilter(
+                        "ignore"
+                    )  # about a table without numbers, which is an error that names the line
+                    rows = np.loadtxt(source, delimiter=delimiter, comments=None, ndmin=2, encoding=encoding)
             except ValueError:
                 return None
         if rows.shape != (n_rows, self.n_columns) or not np.isfinite(rows).all():

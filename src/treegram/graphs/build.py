@@ -149,24 +149,24 @@ def join_fields(parts: list[Graphs]) -> dict[str, Any]:
 
 def _join_rows(parts: list[Graphs]) -> dict[str, Any]:
     """Join the fields with rows other than labels, and the names of their columns; a field that a part lacks becomes None."""
-    made: dict[str, Any] = {}
-    for kind, names in ROWS.items():
-        full = [part for part in parts if part._n_rows(kind)] or parts[:1]  # others may have vectors of other lengths
+    joined: dict[str, Any] = {}
+    for things, names in ROWS.items():
+        full = [part for part in parts if part._n_rows(things)] or parts[:1]  # others may have vectors of other lengths
         for name in set(names) - {"labels", "edge_labels"}:
             arrays = [getattr(part, name) for part in full]
-            made[name] = None if any(array is None for array in arrays) else np.concatenate(arrays)
+            joined[name] = None if any(array is None for array in arrays) else np.concatenate(arrays)
         for name, owner in COLUMN_NAMES.items():
             if owner in names:
-                made[name] = full[0].__dict__[name] if all(getattr(part, name) for part in full) else None
-    return made
+                joined[name] = full[0].__dict__[name] if all(getattr(part, name) for part in full) else None
+    return joined
 
 
 def _check_joinable(parts: list[Graphs]) -> None:
     """Raise if two parts differ in what they hold; vectors are compared only where there are nodes or edges."""
     first: dict[str, tuple[int, Any, str]] = {}
     for i, part in enumerate(parts):
-        for kind, value, text in _describe(part):
-            other, expected, other_text = first.setdefault(kind, (i, value, text))
+        for name, value, text in _describe(part):
+            other, expected, other_text = first.setdefault(name, (i, value, text))
             if value != expected:
                 raise InvalidGraphError(
                     f"Collections of different kinds cannot be joined: part {other} has {other_text}, part {i} has {text}."
@@ -174,10 +174,10 @@ def _check_joinable(parts: list[Graphs]) -> None:
 
 
 def _describe(part: Graphs) -> Iterator[tuple[str, Any, str]]:
-    """Yield the kind, the value and a description of everything that must be the same in all parts."""
-    for kind in ("labels", "edge_labels"):
-        lacks = getattr(part, kind) is None
-        yield kind, lacks, f"{'no ' if lacks else ''}{kind.replace('_', ' ')}"
+    """Yield the name, the value and a description of everything that must be the same in all parts."""
+    for name in ("labels", "edge_labels"):
+        lacks = getattr(part, name) is None
+        yield name, lacks, f"{'no ' if lacks else ''}{name.replace('_', ' ')}"
     yield "directed", part.directed, f"{'directed' if part.directed else 'undirected'} edges"
     for rows, thing, vectors in (
         ("nodes", "node", "attributes"),
@@ -190,6 +190,9 @@ def _describe(part: Graphs) -> Iterator[tuple[str, Any, str]]:
             yield vectors, width, f"{counted(width, 'attribute')} per {thing}"
             if names is not None:
                 yield f"{vectors[:-1]}_names", names, f"the {vectors} {', '.join(names)}"
+    if part.positions is not None and part.n_nodes:
+        width = part.positions.shape[1]
+        yield "positions", width, f"positions with {width} columns"
 
 
 # -------------------------------------------------------------------- a finished collection

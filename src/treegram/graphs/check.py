@@ -21,7 +21,7 @@ from treegram._core.types import Floats, Ints
 
 # The fields with one row per node, arc or graph. Selecting, joining and comparing collections loop over them.
 ROWS = {
-    "nodes": ("labels", "attributes", "node_names"),
+    "nodes": ("labels", "attributes", "node_names", "positions"),
     "arcs": ("edge_labels", "edge_attributes"),
     "graphs": ("targets", "graph_names", "graph_attributes"),
 }
@@ -69,8 +69,7 @@ class Finder(NamedTuple):
 
 def number_graphs(error: InvalidGraphError, noun: str, first: int) -> str:
     """Return the message of an error about graph i of a part as one about number ``first + i`` of the whole."""
-    found = re.match(r"Graph (\d+): (.*)", str(error), re.DOTALL)
-    return f"{noun} {first + int(found[1])}: {found[2]}" if found else str(error)
+    return re.sub(r"^Graph (\d+)", lambda match: f"{noun} {first + int(match[1])}", str(error))
 
 
 # -------------------------------------------------------------------- sequences and arrays
@@ -89,13 +88,13 @@ def as_list(values: Iterable[Any], name: str, n_graphs: int | None = None) -> li
 
 def each_graph(convert: Callable[[Any], T], entries: Iterable[Any], graph_names: Names) -> list[T]:
     """Convert the entry of each graph; an error message begins with the graph."""
-    made: list[T] = []
+    converted: list[T] = []
     for entry in entries:
         try:
-            made.append(convert(entry))
+            converted.append(convert(entry))
         except InvalidGraphError as error:
-            raise InvalidGraphError(f"{_title(len(made), graph_names)}: {error}") from None
-    return made
+            raise InvalidGraphError(f"{_title(len(converted), graph_names)}: {error}") from None
+    return converted
 
 
 def refuse_masked(values: object, name: str) -> None:
@@ -120,8 +119,8 @@ def as_exact(values: ArrayLike, name: str) -> NDArray[Any]:
     array = as_array(values, name)
     if isinstance(values, list | tuple) and array.dtype.kind in "USf":
         original = np.array(values, dtype=object).ravel().tolist()
-        held = array.astype(object).ravel().tolist()  # plain numbers, which Python compares exactly
-        for a, b in zip(original, held, strict=True):
+        stored = array.astype(object).ravel().tolist()  # plain numbers, which Python compares exactly
+        for a, b in zip(original, stored, strict=True):
             if a != b and not (a != a and b != b):  # nan may stay nan
                 raise InvalidGraphError(
                     f"{name} must be all strings, or all numbers that one array can hold; {a!r} would become {b!r}."
@@ -145,21 +144,19 @@ def check_count(count: Any, name: str = "n_nodes") -> int:
 
 
 def count_rows(
-    data: Mapping[str, list[Any] | None], graph_names: Names, thing: str, counts: Mapping[str, list[int]]
+    data: Mapping[str, list[Any]], graph_names: Names, thing: str, counts: Mapping[str, list[int]]
 ) -> list[int] | None:
     """Return the number of nodes or edges of each graph, on which all data and counts must agree; None without any."""
-    known = dict(counts)
-    for name, entries in data.items():
-        if entries is not None:
-            known[name] = each_graph(partial(_length, name), entries, graph_names)
-    found = next(iter(known.values()), None)
+    lengths = {name: each_graph(partial(_length, name), entries, graph_names) for name, entries in data.items()}
+    known = {**counts, **lengths}
+    first = next(iter(known.values()), None)
     for numbers in known.values():
-        if found is not None and numbers != found:
-            graph = next(i for i, number in enumerate(numbers) if number != found[i])
+        if first is not None and numbers != first:
+            graph = next(i for i, number in enumerate(numbers) if number != first[i])
             shown = ", ".join(f"{rows[graph]} from {name}" for name, rows in known.items())
             title = _title(graph, graph_names)
             raise InvalidGraphError(f"{title}: the numbers of {thing}s disagree: {shown}.")
-    return found
+    return first
 
 
 def _length(name: str, entry: Any) -> int:
@@ -240,16 +237,16 @@ def shift_edges(pairs: Ints, owners: Ints, offsets: Ints, names: Names = None) -
 
 def node_mask(nodes: ArrayLike, n_nodes: int) -> NDArray[np.bool_]:
     """Convert node numbers or a mask to a mask."""
-    chosen = as_array(nodes, "nodes")
-    if chosen.dtype == bool and chosen.shape == (n_nodes,):
-        return chosen
-    is_list = chosen.ndim == 1 and (chosen.dtype.kind in "iu" or not chosen.size)
-    if not is_list or ((chosen < 0) | (chosen >= n_nodes)).any():
+    numbers = as_array(nodes, "nodes")
+    if numbers.dtype == bool and numbers.shape == (n_nodes,):
+        return numbers
+    is_list = numbers.ndim == 1 and (numbers.dtype.kind in "iu" or not numbers.size)
+    if not is_list or ((numbers < 0) | (numbers >= n_nodes)).any():
         raise InvalidGraphError(
-            f"nodes must be numbers from 0 to {n_nodes - 1}, or a mask of {n_nodes} entries; got {chosen.tolist()!r:.60}."
+            f"nodes must be numbers from 0 to {n_nodes - 1}, or a mask of {n_nodes} entries; got {numbers.tolist()!r:.60}."
         )
     mask = np.zeros(n_nodes, dtype=bool)
-    mask[chosen.astype(np.int64)] = True
+    mask[numbers.astype(np.int64)] = True
     return mask
 
 
@@ -319,14 +316,14 @@ def encode_labels(
         return codes.reshape(-1).astype(np.int64), tuple(tuple(row) for row in rows.tolist())
     plain = [plain_label(value) for value in labels]
     try:
-        found = {value: i for i, value in enumerate(plain)}
+        places = {value: i for i, value in enumerate(plain)}
     except TypeError:  # a label that is not hashable
         for i, value in enumerate(plain):
             check_label(value, name, i)
         raise
-    for value, i in found.items():
+    for value, i in places.items():
         check_label(value, name, i)
-    values = sorted(found, key=_sort_key)
+    values = sorted(places, key=_sort_key)
     code = {value: i for i, value in enumerate(values)}
     return np.array([code[value] for value in plain], dtype=np.int64), tuple(values)
 
@@ -362,9 +359,9 @@ def same_labels(
 
 def _common_codes(values: list[tuple[Hashable, ...]]) -> tuple[tuple[Hashable, ...], list[Ints]]:
     """Return the sorted union of several tuples of values, and the position in it of each value of each tuple."""
-    joined = tuple(sorted({value for one in values for value in one}, key=_sort_key))
+    joined = tuple(sorted({value for part in values for value in part}, key=_sort_key))
     position = {value: i for i, value in enumerate(joined)}
-    return joined, [np.array([position[value] for value in one], dtype=np.int64) for one in values]
+    return joined, [np.array([position[value] for value in part], dtype=np.int64) for part in values]
 
 
 # -------------------------------------------------------------------- vectors and targets
@@ -422,22 +419,17 @@ def check_extras(fields: dict[str, Any]) -> None:
     graph_names = check_names(fields["graph_names"], n_graphs, "graph_names", "graphs")
     finder = Finder(offsets, graph_names, check_names(fields["node_names"], n_nodes, "node_names", "nodes"))
     fields.update(graph_names=finder.graph_names, node_names=finder.node_names)
-    if fields["attributes"] is not None:
-
-        def describe_node(node: int) -> str:
-            return f"{finder.graph_of(node)}: the attributes of its node {finder.node(node)}"
-
-        fields["attributes"] = check_rows(fields["attributes"], n_nodes, "attributes", "node", describe_node)
-    if fields["graph_attributes"] is not None:
-        if fields["graph_attribute_names"] is None:
-            fields["graph_attribute_names"] = getattr(fields["graph_attributes"], "columns", None)  # of a table
-
-        def describe_graph(graph: int) -> str:
-            return f"{finder.graph(graph)}: its graph_attributes"
-
-        fields["graph_attributes"] = check_rows(
-            fields["graph_attributes"], n_graphs, "graph_attributes", "graph", describe_graph
-        )
+    if fields["graph_attributes"] is not None and fields["graph_attribute_names"] is None:
+        fields["graph_attribute_names"] = getattr(fields["graph_attributes"], "columns", None)  # of a table
+    for name, thing, length, describe in (
+        ("attributes", "node", n_nodes, partial(_describe_node, finder, "attributes")),
+        ("positions", "node", n_nodes, partial(_describe_node, finder, "positions")),
+        ("graph_attributes", "graph", n_graphs, lambda graph: f"{finder.graph(graph)}: its graph_attributes"),
+    ):
+        if fields[name] is not None:
+            fields[name] = check_rows(fields[name], length, name, thing, describe)
+    if n_nodes and fields["positions"] is not None and fields["positions"].shape[1] not in (2, 3):
+        raise InvalidGraphError(f"positions must have two or three columns; got the shape {fields['positions'].shape}.")
     for name, owner in COLUMN_NAMES.items():
         if fields[name] is not None:
             fields[name] = _check_column_names(fields, name, owner)
@@ -447,6 +439,10 @@ def check_extras(fields: dict[str, Any]) -> None:
             raise InvalidGraphError(
                 f"targets must have one entry per graph: {n_graphs} graphs, got an array of shape {targets.shape}."
             )
+
+
+def _describe_node(finder: Finder, name: str, node: int) -> str:
+    return f"{finder.graph_of(node)}: the {name} of its node {finder.node(node)}"
 
 
 def _check_column_names(fields: dict[str, Any], name: str, owner: str) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ structure over all of them. Everything is checked once, when a collection is cre
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -66,6 +67,8 @@ class Graphs(FromLibraries):
         One real vector per graph, such as a temperature or descriptors of a molecule.
     graph_attribute_names : tuple of str, or None
         Name of each column of ``graph_attributes``.
+    positions : ndarray of float64, shape (n_nodes, 2) or (n_nodes, 3), or None
+        Where drawings place each node. No kernel depends on them.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class Graphs(FromLibraries):
     edge_attribute_names: tuple[str, ...] | None = None
     graph_attributes: Floats | None = None
     graph_attribute_names: tuple[str, ...] | None = None
+    positions: Floats | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.__dict__.items():
@@ -148,6 +152,7 @@ class Graphs(FromLibraries):
         edge_attribute_names: Sequence[str] | None = None,
         graph_attributes: ArrayLike | None = None,
         graph_attribute_names: Sequence[str] | None = None,
+        positions: Sequence[ArrayLike] | None = None,
     ) -> Graphs:
         """Build a collection from one edge list per graph; nodes are numbered from 0 within each graph.
 
@@ -180,6 +185,8 @@ class Graphs(FromLibraries):
             Real vector of each graph. The columns of a pandas table give the names.
         graph_attribute_names : sequence of str, optional
             Name of each column of ``graph_attributes``.
+        positions : sequence of array-like of shape (n_nodes, 2) or (n_nodes, 3), optional
+            Where drawings place each node of each graph.
 
         Returns
         -------
@@ -189,44 +196,47 @@ class Graphs(FromLibraries):
         edges = check.as_list(edges, "edges")
         names = check.check_names(graph_names, len(edges), "graph_names", "graphs")
         pairs = check.each_graph(check.as_pairs, edges, names)
-        n_nodes, labels, attributes, edge_labels, edge_attributes, node_names = (
-            None if lists is None else check.as_list(lists, name, len(pairs))
-            for name, lists in (
-                ("n_nodes", n_nodes),
-                ("labels", labels),
-                ("attributes", attributes),
-                ("edge_labels", edge_labels),
-                ("edge_attributes", edge_attributes),
-                ("node_names", node_names),
+        optional = {
+            "labels": labels,
+            "attributes": attributes,
+            "node_names": node_names,
+            "positions": positions,
+            "edge_labels": edge_labels,
+            "edge_attributes": edge_attributes,
+        }
+        lists = {name: check.as_list(data, name, len(pairs)) for name, data in optional.items() if data is not None}
+        for name, thing in (("attributes", "node"), ("positions", "node"), ("edge_attributes", "edge")):
+            if name in lists:
+                lists[name] = check.each_graph(partial(check.as_vectors, name=name, thing=thing), lists[name], names)
+        counts = {}
+        if n_nodes is not None:
+            counts["n_nodes"] = check.each_graph(
+                check.check_count, check.as_list(n_nodes, "n_nodes", len(pairs)), names
             )
-        )
-        vectors = None if attributes is None else check.each_graph(_node_vectors, attributes, names)
-        edge_vectors = None if edge_attributes is None else check.each_graph(_edge_vectors, edge_attributes, names)
-        counts = {} if n_nodes is None else {"n_nodes": check.each_graph(check.check_count, n_nodes, names)}
-        data = {"labels": labels, "attributes": vectors, "node_names": node_names}
-        sizes = check.count_rows(data, names, "node", counts)
+        of_edges = {name: data for name, data in lists.items() if name.startswith("edge_")}
+        of_nodes = {name: data for name, data in lists.items() if name not in of_edges}
+        sizes = check.count_rows(of_nodes, names, "node", counts)
         if sizes is None:
             sizes = [int(pair.max(initial=-1)) + 1 for pair in pairs]
         n_edges = [len(pair) for pair in pairs]
-        edge_data = {"edge_labels": edge_labels, "edge_attributes": edge_vectors}
-        check.count_rows(edge_data, names, "edge", {"edges": n_edges})
+        check.count_rows(of_edges, names, "edge", {"edges": n_edges})
         offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         owners = np.repeat(np.arange(len(pairs)), n_edges)
+        columns: dict[str, Any] = {
+            name: list(chain.from_iterable(data)) if name.endswith(("labels", "names")) else stack_vectors(data, name)
+            for name, data in lists.items()
+        }
         return cls.from_arrays(
             offsets,
             check.shift_edges(np.concatenate([np.empty((0, 2), np.int64), *pairs]), owners, offsets, names),
-            labels=None if labels is None else list(chain.from_iterable(labels)),
-            attributes=None if vectors is None else stack_vectors(vectors, "attributes"),
-            edge_labels=None if edge_labels is None else list(chain.from_iterable(edge_labels)),
-            edge_attributes=None if edge_vectors is None else stack_vectors(edge_vectors, "edge_attributes"),
             directed=directed,
             targets=targets,
             graph_names=None if names is None else names.tolist(),
-            node_names=None if node_names is None else list(chain.from_iterable(node_names)),
             attribute_names=attribute_names,
             edge_attribute_names=edge_attribute_names,
             graph_attributes=graph_attributes,
             graph_attribute_names=graph_attribute_names,
+            **columns,
         )
 
     @classmethod
@@ -247,6 +257,7 @@ class Graphs(FromLibraries):
         edge_attribute_names: Sequence[str] | None = None,
         graph_attributes: ArrayLike | None = None,
         graph_attribute_names: Sequence[str] | None = None,
+        positions: ArrayLike | None = None,
     ) -> Graphs:
         """Build a collection from flat arrays; nodes are numbered consecutively across all graphs.
 
@@ -278,6 +289,8 @@ class Graphs(FromLibraries):
             Real vector of each graph. The columns of a pandas table give the names.
         graph_attribute_names : sequence of str, optional
             Name of each column of ``graph_attributes``.
+        positions : array-like of shape (n_nodes, 2) or (n_nodes, 3), optional
+            Where drawings place each node.
 
         Returns
         -------
@@ -316,6 +329,7 @@ class Graphs(FromLibraries):
             "edge_attribute_names": edge_attribute_names,
             "graph_attributes": graph_attributes,
             "graph_attribute_names": graph_attribute_names,
+            "positions": positions,
         }
         check.check_extras(content)
         return cls._trusted(**content)
@@ -328,7 +342,7 @@ class Graphs(FromLibraries):
         ----------
         parts : iterable of Graphs
             Collections of the same kind: with or without labels, attributes of the same dimension, directed or not.
-            Targets and the names of graphs and nodes are kept if all parts have them. Names of attributes must be the
+            Targets, positions and the names of graphs and nodes are kept if all parts have them. Names of attributes must be the
             same in all parts that have them, and are kept if all do.
 
         Returns
@@ -393,11 +407,11 @@ class Graphs(FromLibraries):
         """
         return np.stack([np.repeat(np.arange(self.n_nodes), self.degrees), self.indices], axis=1)[self._edge_arcs()]
 
-    def _n_rows(self, kind: str) -> int:
-        """Return the number of rows of the fields of a kind, as in ``check.ROWS``."""
-        if kind == "graphs":
+    def _n_rows(self, things: str) -> int:
+        """Return the number of rows of the fields of nodes, arcs or graphs, as in ``check.ROWS``."""
+        if things == "graphs":
             return len(self)
-        return self.n_nodes if kind == "nodes" else len(self.indices)
+        return self.n_nodes if things == "nodes" else len(self.indices)
 
     def _edge_arcs(self) -> Ints:
         """Return one position in ``indices`` per edge."""
@@ -416,25 +430,25 @@ class Graphs(FromLibraries):
     def __getitem__(self, key: Any) -> Graphs:
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # as scikit-learn indexes objects with a shape
-        chosen = self._chosen(key)
-        nodes = ranges(self.offsets[:-1][chosen], self.sizes[chosen])
+        numbers = self._graph_numbers(key)
+        nodes = ranges(self.offsets[:-1][numbers], self.sizes[numbers])
         arcs = ranges(self.indptr[:-1][nodes], self.degrees[nodes])
-        offsets = np.concatenate([[0], np.cumsum(self.sizes[chosen])])
+        offsets = np.concatenate([[0], np.cumsum(self.sizes[numbers])])
         # Within a graph, neighbors keep their offset from the graph's first node.
-        shift = np.repeat(offsets[:-1] - self.offsets[:-1][chosen], self.sizes[chosen])
+        shift = np.repeat(offsets[:-1] - self.offsets[:-1][numbers], self.sizes[numbers])
         return self._select(
-            {"graphs": chosen, "nodes": nodes, "arcs": arcs},
+            {"graphs": numbers, "nodes": nodes, "arcs": arcs},
             offsets=offsets,
             indptr=np.concatenate([[0], np.cumsum(self.degrees[nodes])]),
             indices=self.indices[arcs] + np.repeat(shift, self.degrees[nodes]),
         )
 
     def _select(self, rows: dict[str, Ints], **changed: Any) -> Graphs:
-        """Return a collection of some rows of each kind, with the changed fields."""
-        for kind, chosen in rows.items():
-            for name in check.ROWS[kind]:
+        """Return a collection of some nodes, arcs or graphs, with the changed fields."""
+        for things, picked in rows.items():
+            for name in check.ROWS[things]:
                 values = getattr(self, name)
-                changed[name] = None if values is None else values[chosen]
+                changed[name] = None if values is None else values[picked]
         return Graphs._trusted(**{**self.__dict__, **changed})
 
     def subgraph(self, nodes: ArrayLike) -> Graphs:
@@ -472,14 +486,14 @@ class Graphs(FromLibraries):
         )
 
     def assign(self, **kwargs: Any) -> Graphs:
-        """Return the same graphs with new labels, attributes, targets or names.
+        """Return the same graphs with new labels, attributes, targets, names or positions.
 
         Parameters
         ----------
         **kwargs
-            Any of ``labels``, ``attributes``, ``targets``, ``graph_attributes``, ``graph_names``, ``node_names``, ``attribute_names``,
-            ``edge_attribute_names`` and ``graph_attribute_names``, as in :meth:`from_arrays`; None removes them. New
-            attributes lose their old names unless they come with new ones.
+            Any of ``labels``, ``attributes``, ``targets``, ``graph_attributes``, ``graph_names``, ``node_names``, ``positions``,
+            ``attribute_names``, ``edge_attribute_names`` and ``graph_attribute_names``, as in :meth:`from_arrays`; None removes
+            them. New attributes lose their old names unless they come with new ones.
 
         Returns
         -------
@@ -493,7 +507,7 @@ class Graphs(FromLibraries):
         >>> graphs.assign(attributes=[[0.5], [1.5], [0.5], [2.5]], attribute_names=["charge"], graph_names=["a", "b"])
         Graphs(2 graphs, 4 nodes, 2 edges, undirected, no labels, 1 attribute)
         """
-        known = {"labels", "attributes", *check.ROWS["graphs"], "node_names", *check.COLUMN_NAMES}
+        known = {*check.ROWS["nodes"], *check.ROWS["graphs"], *check.COLUMN_NAMES}
         for name in kwargs.keys() - known:
             hint = suggest(name, known) or f"; it takes {', '.join(sorted(known))}."
             raise TypeError(f"assign got an unexpected keyword argument {name!r}{hint}")
@@ -504,7 +518,7 @@ class Graphs(FromLibraries):
         check.check_extras(content)
         return Graphs._trusted(**content)
 
-    def _chosen(self, key: Any) -> Ints:
+    def _graph_numbers(self, key: Any) -> Ints:
         if isinstance(key, int | np.integer) and not isinstance(key, bool):
             if not -len(self) <= key < len(self):
                 raise IndexError(f"graph index {key} is out of range for {len(self)} graphs")
@@ -518,8 +532,8 @@ class Graphs(FromLibraries):
                 )
             if not key.size and key.dtype != bool:
                 key = key.astype(np.int64)
-        chosen: Ints = np.arange(len(self))[key]
-        return chosen
+        numbers: Ints = np.arange(len(self))[key]
+        return numbers
 
     def __add__(self, other: object) -> Graphs:
         if not isinstance(other, Graphs):
@@ -577,31 +591,53 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def _node_vectors(vectors: ArrayLike) -> Floats:
-    return check.as_vectors(vectors, "attributes", "node")
-
-
-def _edge_vectors(vectors: ArrayLike) -> Floats:
-    return check.as_vectors(vectors, "edge_attributes", "edge")
+# The constructor of Graphs that reads each kind of objects, and how to tell them; no library is imported for that.
+_CONSTRUCTORS: dict[str, Callable[[Any], bool]] = {
+    "from_networkx": lambda item: hasattr(item, "nodes") and hasattr(item, "adj"),
+    "from_igraph": lambda item: hasattr(item, "get_edgelist"),
+    "from_pyg": lambda item: hasattr(item, "edge_index") or hasattr(item, "to_data_list"),
+    "from_rdkit": lambda item: hasattr(item, "GetAtoms"),
+    "from_grakel": lambda item: (
+        hasattr(item, "get_edge_dictionary")
+        or (isinstance(item, list | tuple) and len(item) in (2, 3) and isinstance(item[1], Mapping))
+    ),
+}
+# Constructors that take other things, by the first part of the name of the module of a type.
+_OTHERS = {
+    "builtins": "Graphs.from_smiles for SMILES (or MoleculeGraphs first in a pipeline), Graphs.from_edges for lists of edges, load_tu or load_parquet for files",
+    "numpy": "Graphs.from_edges; the edges of a matrix are np.argwhere(matrix)",
+    "scipy": "Graphs.from_edges; the edges of a matrix are np.argwhere(matrix)",
+    **dict.fromkeys(("pandas", "polars", "pyarrow"), "Graphs.from_tables"),
+    "gemmi": "Graphs.from_pdb",
+}
 
 
 def as_graphs(X: Any) -> Graphs:
-    """Convert X to one collection: X is a Graphs, a list of Graphs, or a list of networkx graphs."""
+    """Convert X to one collection: X is a Graphs, or a list of Graphs or of graphs of other libraries."""
     if isinstance(X, Graphs):
         return X
-    if not isinstance(X, Iterable) or isinstance(X, str | bytes | dict):
-        raise InvalidGraphError(f"X must be a Graphs collection or a list of graphs; got {type(X).__name__}.")
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2 and X.shape[1] == 1:
         X = X[:, 0]  # one row per graph, as np.asarray gives it
+    if hasattr(X, "to_data_list"):
+        return Graphs.from_pyg(X, targets=None)  # a batch
+    is_single = (
+        hasattr(X, "adj") or hasattr(X, "num_nodes") or isinstance(X, str | bytes | Mapping) or hasattr(X, "columns")
+    )
+    if is_single or not (isinstance(X, Iterable) or hasattr(X, "__getitem__")):
+        raise _wrong_type(X, "")
     items = list(X)
     if all(isinstance(item, Graphs) for item in items):
         return Graphs.concatenate(items)
-    if all(hasattr(item, "nodes") and hasattr(item, "adj") for item in items):
-        return Graphs.from_networkx(items)
-    wrong = next(item for item in items if not isinstance(item, Graphs))
-    hint = "Create a collection with Graphs.from_edges, Graphs.from_networkx or load_tu."
-    if isinstance(wrong, str) or type(wrong).__module__.startswith("rdkit."):
-        hint = "Convert molecules with Graphs.from_smiles or Graphs.from_rdkit, or put MoleculeGraphs() first in a pipeline."
-    raise InvalidGraphError(
-        f"X must be a Graphs collection or a list of graphs; got a list that holds {type(wrong).__name__}. {hint}"
+    for name, is_right in _CONSTRUCTORS.items():
+        if all(map(is_right, items)):
+            graphs: Graphs = getattr(Graphs, name)(items, targets=None)
+            return graphs
+    raise _wrong_type(next(item for item in items if not isinstance(item, Graphs)), "a list that holds ")
+
+
+def _wrong_type(value: Any, place: str) -> InvalidGraphError:
+    advice = _OTHERS.get(type(value).__module__.partition(".")[0], "a list of graphs that are all of one kind")
+    return InvalidGraphError(
+        f"X must be a Graphs collection or a list of graphs; got {place}{type(value).__name__}. Graphs of networkx, igraph, PyTorch "
+        f"Geometric, GraKeL and RDKit are converted; here, use {advice}."
     )

@@ -68,7 +68,9 @@ def _choose_layout(graph: Graphs) -> str:
 
 
 def _coordinates(graph: Graphs) -> Floats:
-    """Return the attributes named x, y and z; of attributes without names, all."""
+    """Return the positions, or else the attributes named x, y and z; of attributes without names, all."""
+    if graph.positions is not None:
+        return graph.positions
     if graph.attributes is None or graph.attribute_names is None:
         return np.zeros((graph.n_nodes, 0)) if graph.attributes is None else graph.attributes
     names = [name.lower() for name in graph.attribute_names]
@@ -77,12 +79,12 @@ def _coordinates(graph: Graphs) -> Floats:
 
 def _has_coordinates(graph: Graphs) -> bool:
     """Return whether there are two or three coordinates and adjacent nodes are close, as in molecules and scenes."""
-    found = _coordinates(graph)
-    if found.shape[1] not in (2, 3) or not len(graph.indices) or graph.n_nodes < 3:
+    places = _coordinates(graph)
+    if places.shape[1] not in (2, 3) or not len(graph.indices) or graph.n_nodes < 3:
         return False
-    ends = found[graph.edges()]
+    ends = places[graph.edges()]
     adjacent = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean()
-    return bool(adjacent < _NEAR * pdist(found).mean())
+    return bool(adjacent < _NEAR * pdist(places).mean())
 
 
 def _is_long_chain(graph: Graphs) -> bool:
@@ -263,9 +265,9 @@ def _arrow(start: Floats, end: Floats, radius: float) -> Floats:
 def graphs_to_html(graphs: Graphs) -> str:
     """Return a table of the contents of a collection, and pictures of its first small graphs."""
     vectors = [
-        (kind.replace("_", " "), getattr(graphs, kind).shape[1], getattr(graphs, names))
-        for names, kind in COLUMN_NAMES.items()
-        if getattr(graphs, kind) is not None
+        (field.replace("_", " "), getattr(graphs, field).shape[1], getattr(graphs, names))
+        for names, field in COLUMN_NAMES.items()
+        if getattr(graphs, field) is not None
     ]
     targets = [] if graphs.targets is None or graphs.targets.ndim > 1 else graphs.targets.tolist()
     has_classes = graphs.targets is not None and graphs.targets.dtype.kind != "f"

@@ -19,6 +19,7 @@ from treegram.graphs import Graphs
 from treegram.graphs.check import Finder, check_count, shift_edges
 from treegram.graphs.tables import Table, as_column, build_graphs, list_names
 
+Names = Sequence[str] | None
 _STORAGE = {"num_nodes", "batch", "ptr"}  # keys of PyTorch Geometric that are not data
 _DEFAULTS = {"label": "label", "attributes": "attributes"}  # names that may be missing
 _PYG_DEFAULTS = {"attributes": "x", "edge_attributes": "edge_attr"}
@@ -35,7 +36,14 @@ class _Item(NamedTuple):
 
 
 def _build(
-    items: list[_Item], method: str, columns: dict[str, Any], defaults: dict[str, str], *, directed: bool, targets: Any
+    items: list[_Item],
+    method: str,
+    columns: dict[str, Any],
+    defaults: dict[str, str],
+    targets: Any,
+    graph_names: Names,
+    *,
+    directed: bool,
 ) -> Graphs:
     """Build a collection; ``targets`` may be a name among the data of the graphs."""
     keys = [key for item in items for key in item.keys]
@@ -44,7 +52,9 @@ def _build(
     pairs = np.array([(start + a, start + b) for item, start in starts for a, b in item.pairs], dtype=np.int64)
     nodes = _columns([row for item in items for row in item.nodes])
     edges = _columns([row for item in items for row in item.edges])
-    node_names, graph_names = _all_names(keys), _all_names([item.data.get("name") for item in items])
+    node_names = _all_names(keys)
+    if graph_names is None:
+        graph_names = _all_names([item.data.get("name") for item in items])
     tables = _tables(nodes, edges, Finder(offsets, None, keys), pairs.reshape(-1, 2))
     if node_names is not None:
         tables["nodes"].used.add("name")  # as igraph calls it
@@ -94,30 +104,30 @@ def _all_names(names: list[Any]) -> list[str] | None:
 # -------------------------------------------------------------------- networkx and igraph
 
 
-def read_networkx(graphs: Any, targets: Any, **columns: Any) -> Graphs:
+def read_networkx(graphs: Any, targets: Any, graph_names: Names, **columns: Any) -> Graphs:
     """Build a collection from networkx graphs; see :meth:`treegram.Graphs.from_networkx`."""
-    found, directed = _list_graphs(graphs, ("is_directed", "adj"), "a networkx", "to_undirected() or to_directed()")
+    inputs, directed = _list_graphs(graphs, ("is_directed", "adj"), "a networkx", "to_undirected() or to_directed()")
     items = []
-    for graph in found:
+    for graph in inputs:
         number = {key: i for i, key in enumerate(graph.nodes)}
         edges = list(graph.edges(data=True))
         pairs = [(number[a], number[b]) for a, b, _ in edges]
         nodes = [data for _, data in graph.nodes(data=True)]
         items.append(_Item(list(number), pairs, nodes, [data for _, _, data in edges], graph.graph))
-    return _build(items, "Graphs.from_networkx", columns, _DEFAULTS, directed=directed, targets=targets)
+    return _build(items, "Graphs.from_networkx", columns, _DEFAULTS, targets, graph_names, directed=directed)
 
 
-def read_igraph(graphs: Any, targets: Any, **columns: Any) -> Graphs:
+def read_igraph(graphs: Any, targets: Any, graph_names: Names, **columns: Any) -> Graphs:
     """Build a collection from igraph graphs; see :meth:`treegram.Graphs.from_igraph`."""
-    found, directed = _list_graphs(graphs, ("get_edgelist", "vs"), "an igraph", "as_undirected() or as_directed()")
+    inputs, directed = _list_graphs(graphs, ("get_edgelist", "vs"), "an igraph", "as_undirected() or as_directed()")
     items = []
-    for graph in found:
+    for graph in inputs:
         nodes = [vertex.attributes() for vertex in graph.vs]
         edges = [edge.attributes() for edge in graph.es]
         keys = [row.get("name") for row in nodes]
         data = {name: graph[name] for name in graph.attributes()}
         items.append(_Item(keys, graph.get_edgelist(), nodes, edges, data))
-    return _build(items, "Graphs.from_igraph", columns, _DEFAULTS, directed=directed, targets=targets)
+    return _build(items, "Graphs.from_igraph", columns, _DEFAULTS, targets, graph_names, directed=directed)
 
 
 def _list_graphs(graphs: Any, members: tuple[str, str], library: str, conversions: str) -> tuple[list[Any], bool]:
@@ -141,7 +151,7 @@ def write_networkx(graphs: Graphs) -> list[Any]:
     return [_to_networkx(graph, nx.DiGraph() if graphs.directed else nx.Graph()) for graph in graphs]
 
 
-def _to_networkx(graph: Graphs, made: Any) -> Any:
+def _to_networkx(graph: Graphs, result: Any) -> Any:
     keys: list[Any] = list(range(graph.n_nodes))
     if graph.node_names is not None and len(set(graph.node_names)) == graph.n_nodes:
         keys = graph.node_names.tolist()
@@ -150,13 +160,13 @@ def _to_networkx(graph: Graphs, made: Any) -> Any:
     edge_vectors = None if graph.edge_attributes is None else graph.edge_attributes[arcs]
     nodes = _rows(graph.labels, graph.label_values, graph.attributes, graph.n_nodes)
     edges = _rows(edge_labels, graph.edge_label_values, edge_vectors, len(arcs))
-    made.add_nodes_from(zip(keys, nodes, strict=True))
-    made.add_edges_from((keys[a], keys[b], row) for (a, b), row in zip(graph.edges().tolist(), edges, strict=True))
+    result.add_nodes_from(zip(keys, nodes, strict=True))
+    result.add_edges_from((keys[a], keys[b], row) for (a, b), row in zip(graph.edges().tolist(), edges, strict=True))
     if graph.graph_names is not None:
-        made.name = graph.graph_names[0]
+        result.name = graph.graph_names[0]
     if graph.targets is not None:
-        made.graph["target"] = graph.targets[0]
-    return made
+        result.graph["target"] = graph.targets[0]
+    return result
 
 
 def _rows(codes: Ints | None, values: tuple[Hashable, ...], vectors: Any, length: int) -> list[dict[str, Any]]:
@@ -171,7 +181,7 @@ def _rows(codes: Ints | None, values: tuple[Hashable, ...], vectors: Any, length
 # -------------------------------------------------------------------- PyTorch Geometric
 
 
-def read_pyg(data: Any, targets: Any, *, directed: bool, **columns: Any) -> Graphs:
+def read_pyg(data: Any, targets: Any, graph_names: Names, *, directed: bool, **columns: Any) -> Graphs:
     """Build a collection from Data objects; see :meth:`treegram.Graphs.from_pyg`."""
     items = [_pyg_arrays(item, i) for i, item in enumerate(_pyg_list(data))]
     sizes, content = [size for size, _ in items], [arrays for _, arrays in items]
@@ -185,7 +195,7 @@ def read_pyg(data: Any, targets: Any, *, directed: bool, **columns: Any) -> Grap
     nodes = _pyg_columns(content, sizes, "nodes", [columns["label"], columns["attributes"]])
     arcs = _pyg_columns(content, n_edges, "edges", [columns["edge_label"], columns["edge_attributes"]])
     tables = _tables(nodes, arcs, Finder(offsets), edges)
-    arrays = {"offsets": offsets, "edges": edges, "directed": directed, "targets": targets}
+    arrays = {"offsets": offsets, "edges": edges, "directed": directed, "targets": targets, "graph_names": graph_names}
     return build_graphs("Graphs.from_pyg", columns, tables, defaults=_PYG_DEFAULTS, **arrays)
 
 
@@ -248,9 +258,9 @@ def _pyg_columns(
         if len({np.shape(block)[1:] for block in blocks.values()}) > 1 and not wrong:
             raise InvalidGraphError(f"The rows of {key!r} must be of one length in all graphs.")
         if not wrong and key in known:
-            kinds = {block.dtype for block in blocks.values()}
-            kind = kinds.pop() if len(kinds) == 1 else object  # numpy would turn numbers next to strings into strings
-            columns[key] = np.concatenate(list(blocks.values()) or [np.empty(0)], dtype=kind)
+            types = {block.dtype for block in blocks.values()}
+            common = types.pop() if len(types) == 1 else object  # numpy would turn numbers next to strings into strings
+            columns[key] = np.concatenate(list(blocks.values()) or [np.empty(0)], dtype=common)
     return columns
 
 
@@ -274,13 +284,15 @@ def _pyg_targets(content: list[dict[str, NDArray[Any]]], name: str) -> list[Any]
 # -------------------------------------------------------------------- GraKeL
 
 
-def read_grakel(graphs: Iterable[Any], *, node_data: str, directed: bool, targets: ArrayLike | None) -> Graphs:
+def read_grakel(
+    graphs: Iterable[Any], targets: ArrayLike | None, graph_names: Names, *, node_data: str, directed: bool
+) -> Graphs:
     """Build a collection from GraKeL's input; see :meth:`treegram.Graphs.from_grakel`."""
     if node_data not in ("labels", "attributes"):
         raise InvalidGraphError(f"node_data must be one of 'labels', 'attributes'; got {node_data!r}.")
     columns = {"label" if node_data == "labels" else "attributes": "data", "edge_label": "data"}
     items = [_from_grakel(item, i) for i, item in enumerate(graphs)]
-    return _build(items, "Graphs.from_grakel", columns, columns, directed=directed, targets=targets)
+    return _build(items, "Graphs.from_grakel", columns, columns, targets, graph_names, directed=directed)
 
 
 def _from_grakel(item: Any, graph: int) -> _Item:
@@ -320,17 +332,17 @@ def _grakel_edges(content: Any, graph: int) -> tuple[dict[tuple[Any, Any], Any],
             matrix = sp.coo_array(np.asarray(content, np.float64) if is_list_of_rows else content)
             names = list(range(matrix.shape[0]))
             entries = zip(*(part.tolist() for part in (*matrix.coords, matrix.data)), strict=True)
-            found = {(a, b): weight for a, b, weight in entries if weight}
+            weights = {(a, b): weight for a, b, weight in entries if weight}
         elif not isinstance(content, Mapping):
             edges = sorted(content) if isinstance(content, Set) else content
-            found = {(source, end): weight for source, end, weight in ((*edge, 1)[:3] for edge in edges)}
+            weights = {(source, end): weight for source, end, weight in ((*edge, 1)[:3] for edge in edges)}
         elif all(isinstance(ends, Mapping | Sequence | Set) for ends in content.values()):  # the neighbors of each node
             names = list(content)
-            found = {(a, b): ends[b] if isinstance(ends, Mapping) else 1 for a, ends in content.items() for b in ends}
+            weights = {(a, b): ends[b] if isinstance(ends, Mapping) else 1 for a, ends in content.items() for b in ends}
         else:
-            found = {(source, end): weight for (source, end), weight in content.items()}
+            weights = {(source, end): weight for (source, end), weight in content.items()}
     except (TypeError, ValueError):
         raise InvalidGraphError(
             f"Graph {graph}: expected a dictionary or list of edges, or an adjacency matrix; got {type(content).__name__}."
         ) from None
-    return found, list(dict.fromkeys([*names, *(end for pair in found for end in pair)]))
+    return weights, list(dict.fromkeys([*names, *(end for pair in weights for end in pair)]))

@@ -99,7 +99,7 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         X : Graphs or list of graphs
             The training graphs.
         y : ignored
-            Present for compatibility with scikit-learn pipelines.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -143,7 +143,7 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : ignored
-            Present for compatibility with scikit-learn.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -200,9 +200,9 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         labels = _node_labels(graphs)
         for value in self._labels.frequent:
             code = labels.values.index(value) if names and value in labels.values else -1
-            chosen = np.flatnonzero(labels.codes == code)
+            labeled = np.flatnonzero(labels.codes == code)
             label = self._labels.names[self._labels.columns[value]]
-            yield [f"{name}_mean[{label}]" for name in names], _means(np.searchsorted(chosen, nodes), vectors[chosen])
+            yield [f"{name}_mean[{label}]" for name in names], _means(np.searchsorted(labeled, nodes), vectors[labeled])
 
 
 # -------------------------------------------------------------------- discrete values
@@ -251,25 +251,26 @@ def _edge_starts(graphs: Graphs) -> tuple[Ints, Ints]:
 class _Shares:
     """Columns of discrete values: one for each frequent value, and one for all others if there are any."""
 
-    def __init__(self, prefix: str, found: _Coded, n_most: int) -> None:
-        counts = np.bincount(found.codes, minlength=len(found.values))
+    def __init__(self, prefix: str, coded: _Coded, n_most: int) -> None:
+        counts = np.bincount(coded.codes, minlength=len(coded.values))
         used = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-        chosen = [found.values[code] for code in np.sort(used[:n_most])]
-        texts = [_text(value) for value in chosen]
-        self.columns = {value: i for i, value in enumerate(chosen)}
+        values = [coded.values[code] for code in np.sort(used[:n_most])]
+        texts = [_text(value) for value in values]
+        self.columns = {value: i for i, value in enumerate(values)}
         self.names = [
             f"{prefix}={repr(value) if texts.count(text) > 1 else text}"
-            for value, text in zip(chosen, texts, strict=True)
+            for value, text in zip(values, texts, strict=True)
         ]
-        self.names += [f"{prefix}=(other)"] * (len(used) > n_most)
-        self.frequent = [found.values[code] for code in used[: min(MAX_MEANS, n_most)]] if len(used) > 1 else []
+        if len(used) > n_most:
+            self.names.append(f"{prefix}=(other)")
+        self.frequent = [coded.values[code] for code in used[: min(MAX_MEANS, n_most)]] if len(used) > 1 else []
 
-    def shares(self, starts: Ints, found: _Coded) -> tuple[list[str], Floats]:
+    def shares(self, starts: Ints, coded: _Coded) -> tuple[list[str], Floats]:
         """Return the names of the columns and their values."""
-        columns = np.array([self.columns.get(value, len(self.columns)) for value in found.values], dtype=np.int64)
-        if not len(found.codes):  # graphs without nodes or edges, or without labels
+        columns = np.array([self.columns.get(value, len(self.columns)) for value in coded.values], dtype=np.int64)
+        if not len(coded.codes):  # graphs without nodes or edges, or without labels
             return self.names, np.zeros((len(starts) - 1, len(self.names)))
-        return self.names, _shares(starts, columns[found.codes], len(self.columns) + 1)[:, : len(self.names)]
+        return self.names, _shares(starts, columns[coded.codes], len(self.columns) + 1)[:, : len(self.names)]
 
 
 def _text(value: Hashable) -> str:
@@ -300,16 +301,16 @@ def _summarize(names: list[str], starts: Ints, numbers: Floats) -> tuple[list[st
     """Return moments and quantiles of each column over the items of each graph."""
     columns = [f"{name}_{summary}" for name in names for summary in SUMMARIES]
     table = np.zeros((len(starts) - 1, len(names), len(SUMMARIES)))
-    for chosen, rows in _sorted_rows(starts, numbers):
-        table[chosen] = _row_summaries(rows).transpose(1, 0, 2)
+    for graphs, rows in _sorted_rows(starts, numbers):
+        table[graphs] = _row_summaries(rows).transpose(1, 0, 2)
     return columns, table.reshape(len(table), len(columns))
 
 
 def _means(starts: Ints, numbers: Floats) -> Floats:
     """Return the mean of each column over the items of each graph."""
     table = np.zeros((len(starts) - 1, numbers.shape[1]))
-    for chosen, rows in _sorted_rows(starts, numbers):
-        table[chosen] = rows.mean(axis=-1).T
+    for graphs, rows in _sorted_rows(starts, numbers):
+        table[graphs] = rows.mean(axis=-1).T
     return table
 
 
@@ -317,8 +318,8 @@ def _sorted_rows(starts: Ints, numbers: Floats) -> Iterator[tuple[Ints, Floats]]
     """Yield graphs with the same number of items, and the values of each column in each of them, sorted."""
     sizes = np.diff(starts)
     for size in np.unique(sizes[sizes > 0]) if numbers.shape[1] else ():
-        chosen = np.flatnonzero(sizes == size)
-        yield chosen, np.sort(numbers.T[:, starts[chosen][:, None] + np.arange(size)], axis=-1)
+        graphs = np.flatnonzero(sizes == size)
+        yield graphs, np.sort(numbers.T[:, starts[graphs][:, None] + np.arange(size)], axis=-1)
 
 
 def _row_summaries(rows: Floats) -> Floats:
@@ -374,8 +375,8 @@ def _triangles(graphs: Graphs, symmetric: sp.csr_array) -> Ints:
     is_kept = (degrees[sources] < degrees[ends]) | ((degrees[sources] == degrees[ends]) & (sources < ends))
     ones = np.ones(np.count_nonzero(is_kept), np.int64)
     arcs = sp.csr_array((ones, (sources[is_kept], ends[is_kept])), shape=symmetric.shape)
-    found = (arcs @ arcs).multiply(arcs).sum(axis=1)
-    return np.bincount(graphs.graph_ids, np.asarray(found).reshape(-1), minlength=len(graphs))
+    closed = (arcs @ arcs).multiply(arcs).sum(axis=1)
+    return np.bincount(graphs.graph_ids, np.asarray(closed).reshape(-1), minlength=len(graphs))
 
 
 def _distances(graphs: Graphs, symmetric: sp.csr_array) -> tuple[list[str], Floats]:
@@ -442,10 +443,10 @@ def sum_distances(offsets, indptr, indices, sources, ids, queue, distance, total
                     distance[w] = d + 1
                     queue[n_seen] = w
                     n_seen += 1
-        found = totals[ids[i]]
-        found[0] += n_seen - 1
-        found[1] += total
-        found[2] += squares
-        found[3] = max(found[3], d)  # that of the last node
+        total_row = totals[ids[i]]
+        total_row[0] += n_seen - 1
+        total_row[1] += total
+        total_row[2] += squares
+        total_row[3] = max(total_row[3], d)  # that of the last node
         for k in range(n_seen):
             distance[queue[k]] = -1

@@ -58,7 +58,7 @@ class GraphTransformer(Checked, TransformerMixin, BaseEstimator):
         X : Graphs or list of graphs
             The training graphs.
         y : ignored
-            Present for compatibility with scikit-learn pipelines.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class Source(GraphTransformer):
         X : ignored
             The data that ``transform`` turns into graphs.
         y : ignored
-            Present for compatibility with scikit-learn pipelines.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -127,14 +127,14 @@ class Source(GraphTransformer):
 AnySource = TypeVar("AnySource", bound=Source)
 
 
-def make_source(kind: type[AnySource], options: dict[str, Any], owner: str) -> AnySource:
+def make_source(source_class: type[AnySource], options: dict[str, Any], owner: str) -> AnySource:
     """Return a transformer with checked parameters; ``owner`` is the function that an error names."""
-    known = list(kind._allowed)
+    known = list(source_class._allowed)
     for name in options:
         if name not in known:
             hint = suggest(name, known) or f"; it takes {', '.join(known)}."
             raise TypeError(f"{owner} got an unexpected keyword argument {name!r}{hint}")
-    source = kind(**options)
+    source = source_class(**options)
     source._check_parameters()
     return source
 
@@ -491,8 +491,8 @@ def _whitening(vectors: Floats) -> Floats:
 
 def _bin_edges(values: Floats, levels: Floats) -> Floats:
     """Return the quantiles at which to cut, each below the largest value, so that no bin is empty."""
-    found = np.unique(np.quantile(values, levels, method="inverted_cdf")) if len(levels) else np.empty(0)
-    return found[found < values.max()]
+    thresholds = np.unique(np.quantile(values, levels, method="inverted_cdf")) if len(levels) else np.empty(0)
+    return thresholds[thresholds < values.max()]
 
 
 def _join_labels(graphs: Graphs, bins: Ints) -> tuple[Ints, tuple[Hashable, ...]]:

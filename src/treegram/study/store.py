@@ -347,9 +347,8 @@ def _explaining(path: Path) -> Iterator[None]:
         reason = str(error).split("\n")[0]
         # Text that is not UTF-8 is also an OperationalError, but one without a code.
         if isinstance(error, sqlite3.OperationalError) and hasattr(error, "sqlite_errorcode"):
-            raise StoreError(
-                f"{path} could not be read or written: {reason}. Everything that was finished before is safe in it."
-            ) from error
+            kept = " Everything that was finished before is safe in it." if path.is_file() else ""
+            raise StoreError(f"{path} could not be read or written: {reason}.{kept}") from error
         raise StoreError(f"{path} {_DAMAGED} ({reason}).") from error
 
 
