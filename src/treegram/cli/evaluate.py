@@ -97,13 +97,12 @@ def _load_grouped(name: str, args: argparse.Namespace, *, is_auto: bool) -> tupl
         raise ValueError("Groups need one --target.")
     [target] = args.target
     if args.split:
-        groups = treegram.scaffold_groups(loaded.smiles)
+        groups = treegram.scaffold_groups([loaded.smiles[row] for row in loaded.kept])
     else:  # a graph without a value is a group of its own
-        groups = np.array([f"graph {i}" for i in range(len(loaded.graphs))], dtype=object)
-        ids, values = loaded.targets[args.groups]
-        groups[ids] = [f"group {value}" for value in values]
+        texts = loaded.texts(args.groups)
+        groups = np.array([f"graph {i}" if text is None else f"group {text}" for i, text in enumerate(texts)])
     graphs, y = loaded.with_target(target)
-    return graphs, y, groups[loaded.targets[target][0]].astype(str)
+    return graphs, y, groups[loaded.values(target)[0]].astype(str)
 
 
 def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> tuple[KernelSpec, ...]:

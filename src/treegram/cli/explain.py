@@ -36,14 +36,14 @@ def run(args: argparse.Namespace) -> None:
     """Explain and write; check everything possible before the computation."""
     check_output(args.output, force=args.force)
     model, loaded = load_model_and_data(args)
-    graphs, molecules = loaded.graphs, loaded.molecules
+    graphs, molecules = loaded.graphs, loaded.molecules and [loaded.molecules[row] for row in loaded.kept]
     chosen = args.select or list(range(min(len(graphs), _LIMIT)))
     last = max(chosen, default=0)
     if last >= len(graphs):
         raise ValueError(f"Graph {last} cannot be explained: {args.data} has {len(graphs)} graphs, counted from 0.")
     if graphs.graph_names is None:
         graphs = graphs.assign(graph_names=[f"Graph {i}" for i in range(len(graphs))])
-    targets = [y for ids, y in loaded.targets.values() if len(ids) == len(graphs)]
+    targets = [y for ids, y in map(loaded.values, loaded.targets) if len(ids) == len(graphs)]
     explanation = treegram.explain(model, graphs[chosen])
     explanation.to_html(
         args.output,

@@ -10,7 +10,7 @@ from typing import Any
 
 import treegram
 from treegram._core.text import counted
-from treegram.cli._data import Loaded, add_data_argument, has_real_targets, load
+from treegram.cli._data import add_data_argument, has_real_targets, load
 from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_by_kernel
 from treegram.cli._parser import Parser, add_jobs, add_output, check_output
 
@@ -76,7 +76,7 @@ def _candidates(name: str, scales: Sequence[str], args: argparse.Namespace) -> I
         yield kernel if scale == "raw" else make_pipeline(treegram.ScaleAttributes(scale), kernel), grid
 
 
-def _fit(loaded: Loaded, target: str, candidates: list[Candidate], path: Path, args: argparse.Namespace) -> None:
+def _fit(loaded: Any, target: str, candidates: list[Candidate], path: Path, args: argparse.Namespace) -> None:
     from sklearn.pipeline import make_pipeline
 
     graphs, y = loaded.with_target(target)

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
     names = loaded.graphs.graph_names
     columns = {"graph": list(range(len(loaded.graphs))) if names is None else names.tolist()}
     if loaded.smiles is not None:
-        columns["smiles"] = loaded.smiles
+        columns["smiles"] = [loaded.smiles[row] for row in loaded.kept]
     columns |= _predictions(model, loaded.graphs)
     rows = list(zip(*columns.values(), strict=True))
     if args.json:
