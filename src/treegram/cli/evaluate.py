@@ -96,7 +96,7 @@ def _load_grouped(name: str, args: argparse.Namespace, *, is_auto: bool) -> tupl
     if len(getattr(args, "target", [])) != 1:
         raise ValueError("Groups need one --target.")
     [target] = args.target
-    if args.split:
+    if args.split and loaded.smiles is not None:
         groups = treegram.scaffold_groups([loaded.smiles[row] for row in loaded.kept])
     else:  # a graph without a value is a group of its own
         texts = loaded.texts(args.groups)
