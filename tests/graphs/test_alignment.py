@@ -89,16 +89,16 @@ def test_tables_of_molecules(items, file):
 @laws
 @given(rows_of_items, st.booleans(), st.booleans(), st.sampled_from([" ", "\t"]))
 def test_lines_of_smiles(items, is_named, is_extended, delimiter):
-    lines = ["SMILES name y".replace(" ", delimiter)] * is_named
-    for item, state in items:
-        extension = [f"|$first {item};;$|"] * (is_extended and state != SPOILED)
-        target = target_of(item, state) or "NA"
-        lines += ["", delimiter.join([smiles_of(item, state), *extension, f"n{item}", target])]
+    lines = ["SMILES name y".replace(" ", delimiter)] if is_named else []
+    smiles = [f"{smiles_of(*row)} |$first {row[0]};;$|" if is_extended else smiles_of(*row) for row in items]
+    for text, (item, state) in zip(smiles, items, strict=True):
+        first = text.replace(" ", delimiter, 1) if item % 2 else text
+        lines += ["", delimiter.join([first, f"n{item}", target_of(item, state) or "NA"])]
     Path("few.smi").write_text("\n".join(lines) + "\n")
     target = "y" if is_named else "3"
     table = read("few.smi", target=[target], name_column="name" if is_named else None)
     check(table, items, target=target, group=None)
-    assert [text.split()[0] for text in table.smiles] == [smiles_of(*row) for row in items]
+    assert table.smiles == smiles
 
 
 @laws
