@@ -123,13 +123,21 @@ def test_parquet_cells_keep_their_types():
     ]:
         y = read_parquet(cells).values("y")[1]
         assert (y.tolist(), y.dtype.kind) == (values, kind)
-    for cells, message in [([2**60, 1], r"1152921504606846976, a whole number beyond"), ([float("inf"), 1.0], "has inf")]:
+    for cells, message in [
+        ([2**60, 1], r"1152921504606846976, a whole number beyond"),
+        ([float("inf"), 1.0], "has inf"),
+    ]:
         with pytest.raises(tg.DatasetError, match=f"graphs.parquet: row 0: .*{message}"):
             read_parquet(cells).values("y")
 
 
 @settings(deadline=None)
-@given(st.lists(st.one_of(st.floats(-1e9, 1e9).map(repr), st.integers(-(10**9), 10**9).map(str), st.sampled_from(["", "NA"])), max_size=8))
+@given(
+    st.lists(
+        st.one_of(st.floats(-1e9, 1e9).map(repr), st.integers(-(10**9), 10**9).map(str), st.sampled_from(["", "NA"])),
+        max_size=8,
+    )
+)
 def test_the_fast_way_and_the_careful_way_agree(cells):
     careful = convert_cells([*cells, ""], "y", str)  # a missing cell asks for care
     fast_ids = [i for i, cell in enumerate(cells) if cell not in ("", "NA")]
