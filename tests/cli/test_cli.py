@@ -124,7 +124,8 @@ def test_gram_options_set_kernel_parameters(run, folder, words, parameter, value
 
 def test_gram_finds_data_in_the_data_folder(run, folder, monkeypatch, tmp_path_factory):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    assert run("gram", "TINY", "--data-dir", folder, "--no-download", "-o", "K.npz")[0] == 0
+    monkeypatch.setenv("TREEGRAM_DATA", str(folder))
+    assert run("gram", "TINY", "--no-download", "-o", "K.npz")[0] == 0
 
 
 # -------------------------------------------------------------------- kernels and their options

@@ -161,7 +161,7 @@ def test_evaluate_and_explain_read_tables(run):
         (f"info {TABLES} --attributes mass", "attributes: the nodes have no 'mass'; they have 'charge', 'graph', 'label', 'node', 'place', 'remark'."),
         (f"info {TABLES} --attributes remark", "attributes: nodes: row 0 has 'note' for 'remark'; expected a number"),
         (f"info {TABLES} --graph-column molecule", "graph: the nodes have no 'molecule'"),
-        (f"info {TABLES} --source-column first", "source: the edges have no 'first'"),
+        (f"info {TABLES} --edge-from first", "source: the edges have no 'first'"),
         (f"info {TABLES} --hydrogens", "--hydrogens is for files of molecules (.smi, .sdf, .csv, .tsv), which nodes.csv is not."),
         ("info --nodes nodes.txt --edges edges.csv", "nodes.txt: the name of a table must end in .csv, .tsv or .parquet."),
         ("info --nodes none.csv --edges edges.csv", "none.csv: No such file or directory"),

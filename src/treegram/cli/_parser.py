@@ -32,6 +32,14 @@ class Parser(argparse.ArgumentParser):
         self.explain_unknown: Callable[[str], str] = lambda _: ""  # why this command lacks an option
         self.check: Callable[[argparse.Namespace], None] = lambda _: None  # raises an error about the arguments
 
+    def format_help(self) -> str:
+        """Return the help; its first line names only what must be given."""
+        required = [action for action in self._actions if action.required and action.option_strings]
+        words = [str(action.metavar or action.dest) for action in self._get_positional_actions()]
+        words += [f"{action.option_strings[0]} {action.metavar}" for action in required]
+        self.usage = self.usage or " ".join([self.prog, *words, "[options]"])
+        return super().format_help()
+
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse the arguments; report unknown options before missing ones."""
         for argument in takewhile(lambda word: word != "--", arguments):

@@ -28,7 +28,7 @@ _MOST_COLUMNS = 20  # rows of the table of attributes
 
 def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
     """Add the arguments of the command."""
-    add_data_argument(parser)
+    add_data_argument(parser, in_full=True)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
 
 

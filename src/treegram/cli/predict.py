@@ -29,7 +29,7 @@ EXAMPLES = (
 def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
     """Add the arguments of the command."""
     add_model_argument(parser)
-    add_data_argument(parser, for_model=True, with_targets=False)
+    add_data_argument(parser, without=("target", "skip_invalid"), for_model=True)
     add_output(
         parser,
         "CSV file with the name of each graph (or else its number, from 0), the SMILES of molecules, the prediction, and the "

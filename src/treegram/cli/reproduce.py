@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treegram.cli._data import add_folder_options, load_data
+from treegram.cli._data import load_data
 from treegram.cli._parser import Parser, add_jobs, at_least
 from treegram.study.protocol import shipped_studies
 
@@ -36,7 +36,17 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
     parser.add_argument("--datasets", metavar="NAME", nargs="+", help="run only these data sets of the study")
     parser.add_argument("--kernels", metavar="NAME", nargs="+", help="run only these kernels of the study")
     add_run_options(parser, repeats="all")
-    add_folder_options(parser)
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="folder with one folder per data set (default: TREEGRAM_DATA, or else a cache folder)",
+    )
+    parser.add_argument(
+        "--no-download",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="use only data sets that are on this computer",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
