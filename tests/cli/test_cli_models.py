@@ -164,7 +164,7 @@ def test_fit_searches_scales_and_gammas(run):
 
 
 def test_single_value_fixes_a_parameter_in_fit(run):
-    assert run("fit TRAIN --kernel oddcl --depth 2 --no-normalize --folds 3 --jobs 1 -o model.tgm")[0] == 0
+    assert run("fit TRAIN --kernel oddcl --depth 2 --normalize no --folds 3 --jobs 1 -o model.tgm")[0] == 0
     model = load_model("model.tgm")
     assert list(map(repr, model.kernel)) == ["ODDCL(depth=2, normalize=False)"]
     assert set(model.param_grid[0]) == set(ODDCL().default_param_grid()) - {"depth"}

@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn
 
 from treegram._core.files import check_writable
-from treegram._core.text import suggest
+from treegram._core.text import suggest, visible
 
-__all__ = ["Parser", "add_jobs", "add_output", "at_least", "check_output"]
+__all__ = ["Parser", "add_jobs", "add_output", "as_options", "at_least", "check_output", "one_line", "show"]
+
+# What Python's messages advise, where the option has another name.
+_ADVICE = {"on_error='skip'": "--skip-invalid", "missing='skip'": "--skip-invalid", "descriptors='rdkit2d'": "--descriptors"}
+_SETTING = re.compile(r"""(?<![\w'"./-])([a-z]+(?:_[a-z]+)*)(?:=('[^']*'|[\w.+-]*\w))?(?![\w'"/=(]|\.\w)""")
 
 
 class Parser(argparse.ArgumentParser):
@@ -55,7 +60,45 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 and one line on stderr."""
-        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        self.exit(2, f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)\n")
+
+
+# -------------------------------------------------------------------- messages
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line, without characters that a terminal would obey."""
+    return visible(" ".join(text.split()))
+
+
+def show(text: str) -> None:
+    """Print lines without characters that a terminal would obey: names in data and files are not to be trusted."""
+    print("\n".join(map(visible, text.split("\n"))))
+
+
+def as_options(text: str, options: Mapping[str, argparse.Action]) -> str:
+    """Return a message of the library on one line, with the options of a command in place of parameters.
+
+    ``max_size=3`` becomes ``--max-size 3``; a name without a value is a parameter only if it has an underscore.
+    """
+    for advice, option in _ADVICE.items():
+        text = text.replace(advice, option)
+
+    def write(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        option = "--" + name.replace("_", "-")
+        if (value is None and "_" not in name) or not {option, option.replace("--", "--no-", 1)} & options.keys():
+            return match[0]
+        if value not in ("True", "False"):
+            return option if value is None else f"{option} {value.strip(chr(39))}"
+        if option in options and options[option].nargs != 0:
+            return f"{option} {'yes' if value == 'True' else 'no'}"
+        return option if value == "True" else option.replace("--", "--no-", 1)
+
+    return one_line(_SETTING.sub(write, text))
+
+
+# -------------------------------------------------------------------- options of several commands
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -90,5 +133,7 @@ def add_output(parser: argparse.ArgumentParser, contents: str, *, required: bool
 def check_output(path: Path, *, force: bool) -> None:
     """Raise an error if the file cannot be written, or exists and must not be replaced."""
     check_writable(path)
+    if path.exists() and not path.is_file():
+        raise FileExistsError(f"{path} is not a regular file, which treegram never replaces; use another name.")
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists already; use --force to replace it, or another name.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treegram.cli._data import load_data
-from treegram.cli._parser import Parser, add_jobs, at_least
+from treegram.cli._parser import Parser, add_jobs, at_least, show
 from treegram.study.protocol import shipped_studies
 
 if TYPE_CHECKING:
@@ -93,5 +93,5 @@ def run_and_print(study: Study, part: Study, data: Mapping[str, Any], args: argp
         print(f"Interrupted; finished folds are in {path}. Run the same command to resume.", file=sys.stderr)
         raise SystemExit(130) from None
     with Store.open(path) as store:
-        print(brief_text(summarize(store, study)))
-    print(f"\nResults: {path}. For a page of tables and statistics: treegram report {path}")
+        show(brief_text(summarize(store, study)))
+    show(f"\nResults: {path}. For a page of tables and statistics: treegram report {path}")
