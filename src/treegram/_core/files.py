@@ -8,6 +8,7 @@ a file ``.treegram-*.part`` behind.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -35,8 +36,7 @@ def check_writable(path: Path) -> None:
     """Raise if no file can be written to this path, before an hour of computation is wasted."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {path.parent} of the output file does not exist; create it first.")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; the output must be a file.")
+    _check_replaceable(path)
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
@@ -46,17 +46,29 @@ def check_writable(path: Path) -> None:
 
 def check_space(path: Path, n_bytes: int) -> None:
     """Raise if the disk of this path has less free space than ``n_bytes``."""
-    free = shutil.disk_usage(path.parent).free
-    if n_bytes + _MARGIN > free:
-        raise OSError(f"{path} needs {n_bytes / 1e9:.3g} GB, but the disk has only {free / 1e9:.3g} GB left.")
+    free, needed = shutil.disk_usage(path.parent).free, n_bytes + _MARGIN
+    if needed > free:
+        raise OSError(f"{path} needs {needed / 1e6:,.1f} MB, but the disk has only {free / 1e6:,.1f} MB left.")
+
+
+def _check_replaceable(path: Path) -> None:
+    """Raise if there is anything at this path but a regular file, or a link to one."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; the output must be a file.")
+    if os.path.lexists(path) and not path.is_file():
+        raise FileExistsError(
+            errno.EEXIST, "it is no regular file, and would be lost. Choose another path, or remove it first", str(path)
+        )
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BufferedRandom]:
     """Open a file for writing that appears at this path, or replaces an older file, only if no error occurs.
 
-    It gets the permissions of the older file. A symbolic link at this path is replaced, not followed.
+    It gets the permissions of the older file. A symbolic link to a file is replaced, not followed; anything else that is no regular
+    file, such as a device or a pipe, raises FileExistsError.
     """
+    _check_replaceable(path)
     older = path.lstat().st_mode if path.exists() else 0
     mode = older & 0o777 if stat.S_ISREG(older) else 0o666
     temporary = path.parent / f"{_PREFIX}{secrets.token_hex(16)}{_SUFFIX}"

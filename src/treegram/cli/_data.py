@@ -7,30 +7,25 @@ into graphs; ``treegram fit`` saves it with the model, so that new data are conv
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-import tempfile
-import warnings
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import treegram
-from treegram._core.errors import DatasetError
 from treegram._core.text import counted, listed
 from treegram.cli._parser import Parser
-from treegram.cli._tables import choose_columns, read_graph_tables, read_targets
+from treegram.cli._tables import read_graph_tables, read_structures
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from treegram.cli._tables import Values
+    from treegram.graphs.graph_table import GraphTable
 
 __all__ = [
-    "Loaded",
     "add_data_argument",
     "add_model_argument",
-    "has_real_targets",
     "load",
     "load_data",
     "load_model_and_data",
@@ -220,75 +215,69 @@ def _parameters(kind: str, args: argparse.Namespace) -> dict[str, Any]:
 # -------------------------------------------------------------------- loading
 
 
-class Loaded(NamedTuple):
-    """The graphs of DATA, their targets by name ("" for those of a data set), and how they were made."""
-
-    graphs: treegram.Graphs
-    targets: dict[str, Values]
-    transformer: Any = None  # None for data sets
-    smiles: list[str] | None = None
-    molecules: list[Any] | None = None  # for drawings; None if the nodes are not their atoms in order
-
-    def with_target(self, target: str) -> tuple[treegram.Graphs, NDArray[Any]]:
-        """Return the graphs that have a value of the target, and the values; warn about the other graphs."""
-        ids, y = self.targets[target]
-        n_missing = len(self.graphs) - len(ids)
-        if not n_missing:
-            return self.graphs, y
-        warnings.warn(f"Left out {counted(n_missing, 'graph')} without a value for {target!r}.", stacklevel=2)
-        return self.graphs[ids], y
-
-
 def load_data(
     name: str, args: argparse.Namespace, *, is_auto: bool = False
 ) -> tuple[treegram.Graphs, NDArray[Any] | None]:
     """Load the graphs and targets of a data set, without the graphs that have no value of --target."""
-    loaded = load(name, args, is_auto=is_auto)
-    if not loaded.targets:
-        return loaded.graphs, None
-    if len(loaded.targets) > 1:
-        raise ValueError(f"--target is given {len(loaded.targets)} times; only treegram fit takes several targets.")
-    [target] = loaded.targets
-    return loaded.with_target(target)
+    table = load(name, args, is_auto=is_auto)
+    if not table.targets:
+        return table.graphs, None
+    if len(table.targets) > 1:
+        raise ValueError(f"--target is given {len(table.targets)} times; only treegram fit takes several targets.")
+    return table.with_target(table.targets[0])
 
 
 def load(
-    name: str, args: argparse.Namespace, columns: Sequence[str] = (), saved: Any = None, *, is_auto: bool = False
-) -> Loaded:
-    """Load DATA with the values of each --target and of other columns.
+    name: str,
+    args: argparse.Namespace,
+    columns: Sequence[str] = (),
+    saved: Any = None,
+    *,
+    is_auto: bool = False,
+    on_error: str = "",
+) -> GraphTable:
+    """Read DATA once, with each --target and other columns.
 
-    ``saved`` is the transformer of a model, if any; ``is_auto`` says that the graphs are for an automatic model.
+    ``saved`` is the transformer of a model, if any; ``is_auto`` says that the graphs are for an automatic model. With
+    ``on_error="collect"``, a molecule or structure that cannot be read is a row with a problem; the default is what
+    --skip-invalid says.
     """
     kind = _kind(name, args)
     if kind == "graphs":
         return _load_graphs(name, args)
     from sklearn.base import clone
 
+    from treegram.graphs.cells import read_cells
+    from treegram.graphs.graph_table import join_cells, make_table
+
     chosen = _parameters(kind, args)
     if kind == "molecules" and saved is None and getattr(args, "descriptors", is_auto):
         chosen["descriptors"] = "rdkit2d"
     transformer = (getattr(treegram, _TRANSFORMERS[kind])() if saved is None else clone(saved)).set_params(**chosen)
-    columns = [*getattr(args, "target", []), *columns]
+    targets = getattr(args, "target", [])
     if kind == "molecules":
-        return _load_molecules(name, args, transformer, columns, are_drawn=saved is not None)
+        on_error = on_error or getattr(args, "skip_invalid", "raise")
+        return _load_molecules(name, args, transformer, targets, columns, on_error, are_drawn=saved is not None)
     if kind == "proteins":
-        graphs, graph_column = transformer.transform(_structures(Path(name))), getattr(args, "graph_column", "graph")
+        table = read_structures(name, _structures(Path(name)), transformer, is_collected=on_error == "collect")
+        graph_column = getattr(args, "graph_column", "graph")
     else:
-        tables = read_graph_tables(transformer, args.nodes, args.edges, getattr(args, "graphs", None))
-        if saved is None:
-            choose_columns(transformer, tables, chosen)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "These data of the")  # choose_columns has warned about unused columns
-            graphs, graph_column = transformer.transform(tables), transformer.graph
-    if columns and "graphs" not in args:
+        graph_table = getattr(args, "graphs", None)
+        graphs = read_graph_tables(transformer, args.nodes, args.edges, graph_table, None if saved else chosen)
+        table, graph_column = make_table(name, graphs), transformer.graph
+    table = replace(table, targets=targets, transformer=transformer)
+    if "graphs" in args:
+        return join_cells(table, read_cells(args.graphs), graph_column, [*targets, *columns])
+    if targets or columns:
         raise ValueError("--target needs --graphs FILE, a table with one row per graph.")
-    targets = {column: read_targets(args.graphs, graph_column, column, graphs) for column in columns}
-    return Loaded(graphs, targets, transformer)
+    return table
 
 
-def _load_graphs(name: str, args: argparse.Namespace) -> Loaded:
-    import numpy as np
+def _load_graphs(name: str, args: argparse.Namespace) -> GraphTable:
+    """Load a data set; in the TU format, graph labels are classes and graph attributes are numbers."""
+    from treegram.graphs.graph_table import make_table
 
+    task = "classification"
     y: NDArray[Any] | None
     if name == "digits":
         graphs, y = treegram.load_digits_graphs()
@@ -296,58 +285,46 @@ def _load_graphs(name: str, args: argparse.Namespace) -> Loaded:
         graphs, y = treegram.make_synthetic(random_state=0)
     elif name.endswith(".parquet"):
         graphs, y = treegram.load_parquet(name)
+        task = ""
     else:
         graphs, y = treegram.load_tu(name, data_dir=getattr(args, "data_dir", None), download="no_download" not in args)
-    return Loaded(graphs, {} if y is None else {"": (np.arange(len(graphs)), y)})
+        task = "regression" if y is not None and y.dtype.kind == "f" else "classification"
+    return make_table(name, graphs, columns={} if y is None else {"": y}, targets=() if y is None else [""], task=task)
 
 
 def _load_molecules(
-    name: str, args: argparse.Namespace, transformer: Any, columns: Sequence[str], *, are_drawn: bool
-) -> Loaded:
-    import numpy as np
+    name: str,
+    args: argparse.Namespace,
+    transformer: Any,
+    targets: Sequence[str],
+    columns: Sequence[str],
+    on_error: str,
+    *,
+    are_drawn: bool,
+) -> GraphTable:
+    from treegram.graphs.molecules import read_molecule_table
 
-    from treegram.graphs.molecule_files import read_records, read_targets
-    from treegram.graphs.molecules import convert_file
-
+    path, data = Path(name), None
     if name == "-":
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / ("stdin.csv" if "smiles_column" in args else "stdin.smi")
-            with copy.open("wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
-            try:
-                return _load_molecules(str(copy), args, transformer, columns, are_drawn=are_drawn)
-            except DatasetError as error:
-                raise DatasetError(str(error).replace(str(copy), "standard input")) from error
-    path = Path(name)
+        path, data = Path("stdin.csv" if "smiles_column" in args else "stdin.smi"), sys.stdin.buffer.read()
     is_table = path.suffix.lower() in (".csv", ".tsv")
-    smiles_column = transformer.smiles_column if is_table or "smiles_column" in args else None
-    on_error = getattr(args, "skip_invalid", "raise")
-    # Columns are read first: a mistyped name is reported before the molecules are converted.
-    read = {column: list(read_records(path, smiles_column, column)) for column in columns}
-    converted = convert_file(path, transformer, target=None, smiles_column=smiles_column, on_error=on_error)
-    targets = {}
-    for column, records in read.items():
-        with_value = [(i, records[number]) for i, number in enumerate(converted.kept) if not records[number].problem]
-        if not with_value:
-            raise ValueError(f"{name}: no molecule has a value for {column!r}.")
-        ids, found = zip(*with_value, strict=True)
-        targets[column] = np.array(ids), read_targets(found)
-    molecules = None
-    if are_drawn and not transformer.hydrogens:
-        records = list(read_records(path, smiles_column))
-        molecules = [records[number].molecule for number in converted.kept]
-    return Loaded(converted.graphs(), targets, transformer, converted.smiles, molecules)
-
-
-def has_real_targets(y: NDArray[Any]) -> bool:
-    """Return True if some target is not a whole number, so that targets cannot be classes."""
-    return y.dtype.kind == "f" and bool((y != y.round()).any())
+    return read_molecule_table(
+        path,
+        transformer,
+        targets=targets,
+        others=columns,
+        smiles_column=transformer.smiles_column if is_table or "smiles_column" in args else None,
+        name_column=getattr(args, "name_column", None),
+        on_error=on_error,
+        keeps_molecules=are_drawn,
+        data=data,
+    )
 
 
 # -------------------------------------------------------------------- models
 
 
-def load_model_and_data(args: argparse.Namespace) -> tuple[Any, Loaded]:
+def load_model_and_data(args: argparse.Namespace, *, on_error: str = "") -> tuple[Any, GraphTable]:
     """Load MODEL and DATA; a first step of the model that builds graphs is applied to DATA and removed."""
     model = treegram.load_model(args.model)
     if not hasattr(model, "predict"):
@@ -362,7 +339,7 @@ def load_model_and_data(args: argparse.Namespace) -> tuple[Any, Loaded]:
         raise ValueError(
             f"{args.model} was fitted on {KINDS[kind]}, so it cannot be used for {KINDS[other]} such as {args.data}."
         )
-    return model if kind == "graphs" else model[1:], load(args.data, args, saved=first)
+    return model if kind == "graphs" else model[1:], load(args.data, args, saved=first, on_error=on_error)
 
 
 def training_note(in_training: NDArray[Any] | None) -> str:

@@ -25,14 +25,15 @@ from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Whole, Words
 from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
+from treegram.graphs.cells import convert_cells
 from treegram.graphs.check import check_names
+from treegram.graphs.graph_table import GraphTable
 from treegram.graphs.molecule_files import (
     InvalidMoleculeError,
     Record,
     import_rdkit,
     parse_molecule,
-    read_records,
-    read_targets,
+    read_molecule_rows,
 )
 from treegram.graphs.tables import Table, list_names
 from treegram.graphs.transforms import Source, make_source
@@ -428,11 +429,6 @@ class Converted:
         """Positions of the valid molecules."""
         return list(self.valid)
 
-    @property
-    def smiles(self) -> list[str]:
-        """SMILES of the valid molecules."""
-        return [item.smiles for _, item in self.valid.values()]
-
     def graphs(self, targets: ArrayLike | None = None) -> Graphs:
         """Return the collection."""
         transformer, items = self.transformer, [item for _, item in self.valid.values()]
@@ -458,6 +454,7 @@ def _apply(
     *,
     error: Callable[[str], TreegramError] = InvalidGraphError,
     advice: str = _ADVICE,
+    total: int | None = None,
 ) -> tuple[dict[int, tuple[Record, Any]], dict[int, str]]:
     """Return the record and result of each valid molecule by position, and what is wrong with each of the others.
 
@@ -469,7 +466,7 @@ def _apply(
     valid: dict[int, tuple[Record, Any]] = {}
     invalid: dict[int, str] = {}
     skipped = []
-    total = len(records) if isinstance(records, list) else None
+    total = len(records) if isinstance(records, list) else total
     with rdBase.BlockLogs():  # no messages of RDKit on stderr
         for i, record in enumerate(track(records, total, "molecules")):
             try:
@@ -594,22 +591,75 @@ def load_molecules(
     """
     check_value("on_error", "load_molecules", on_error, _ON_ERROR)
     transformer = make_source(MoleculeGraphs, kwargs, "load_molecules")
-    columns = {"target": target, "smiles_column": smiles_column, "name_column": name_column}
-    converted = convert_file(path, transformer, on_error=on_error, **columns)
-    y = None if target is None else read_targets([record for record, _ in converted.valid.values()])
-    return converted.graphs(y), y
+    targets = [] if target is None else [target]
+    columns: dict[str, Any] = {"smiles_column": smiles_column, "name_column": name_column}
+    table = read_molecule_table(path, transformer, targets=targets, on_error=on_error, needs_targets=True, **columns)
+    if target is None:
+        return table.graphs, None
+    y = table.values(target)[1]
+    return table.graphs.assign(targets=y), y
 
 
-def convert_file(
-    path: str | os.PathLike[str], transformer: MoleculeGraphs, *, on_error: str, **columns: str | None
-) -> Converted:
-    """Convert the molecules of a file; at least one must be valid. ``columns`` are those of ``read_records``."""
-    records = read_records(Path(path), **columns)
-    converted = transformer._convert(records, on_error, error=DatasetError)
-    if not converted.valid:
+def read_molecule_table(
+    path: str | os.PathLike[str],
+    transformer: MoleculeGraphs,
+    *,
+    targets: Sequence[str] = (),
+    others: Sequence[str] = (),
+    smiles_column: str | None = None,
+    name_column: str | None = None,
+    on_error: str = "raise",
+    needs_targets: bool = False,
+    keeps_molecules: bool = False,
+    data: bytes | None = None,
+) -> GraphTable:
+    """Read a file of molecules, or ``data`` in the format of its name, once, and convert them; at least one must be valid.
+
+    ``targets`` and ``others`` are columns that must exist; numbers are checked before any molecule is converted. An invalid molecule
+    raises an error, is skipped with a warning, or is only collected (``on_error="collect"``); with ``needs_targets`` one without a
+    target is invalid.
+    """
+    file = read_molecule_rows(Path(path), smiles_column, name_column, targets, data)
+    source, places, problems = file.cells.source, file.where, file.cells.problems
+    for column in targets:
+        cells = file.cells.cells(column)
+        rows, _ = convert_cells(cells, column, places.__getitem__)
+        if needs_targets:
+            for row in set(range(len(cells))) - set(rows.tolist()):
+                problems[row] = problems[row] or (
+                    f"its target is {cells[row]!r}, which is not a value" if cells[row] else "its target is missing"
+                )
+    for column in others:
+        file.cells.cells(column)
+    molecules: list[Any] | None = [None] * len(places) if keeps_molecules and not transformer.hydrogens else None
+
+    def read_records() -> Iterator[Record]:
+        for row, record in enumerate(file.records()):
+            if molecules is not None:
+                molecules[row] = record.molecule
+            yield record
+
+    converted = transformer._convert(read_records(), on_error, error=DatasetError, total=len(places))
+    if not converted.valid and not (converted.invalid and on_error == "collect"):
         reason = f": {next(iter(converted.invalid.values()))}" if converted.invalid else ""
-        raise DatasetError(f"{os.fspath(path)} has no valid molecule{reason}.")
-    return converted
+        raise DatasetError(f"{source} has no valid molecule{reason}.")
+    names = list(file.names)
+    smiles = list(file.molecules) if isinstance(file.molecules, list) else [""] * len(places)
+    for row, (_, item) in converted.valid.items():
+        names[row], smiles[row] = names[row] or item.name or None, item.smiles
+    return GraphTable(
+        source,
+        places,
+        names,
+        [converted.invalid.get(row, "") for row in range(len(places))],
+        converted.graphs(),
+        np.array(converted.kept, dtype=np.int64),
+        file.cells.columns,
+        targets=targets,
+        smiles=smiles,
+        molecules=molecules,
+        transformer=transformer,
+    )
 
 
 def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
