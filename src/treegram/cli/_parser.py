@@ -18,7 +18,7 @@ __all__ = ["Parser", "add_jobs", "add_output", "as_options", "at_least", "check_
 
 # What Python's messages advise, where the option has another name.
 _ADVICE = {"on_error='skip'": "--skip-invalid", "missing='skip'": "--skip-invalid", "descriptors='rdkit2d'": "--descriptors"}
-_SETTING = re.compile(r"""(?<![\w'"./-])([a-z]+(?:_[a-z]+)*)(?:=('[^']*'|[\w.+-]*\w))?(?![\w'"/=(]|\.\w)""")
+_SETTING = re.compile(r"""(?<![\w'"./-])([a-z]+(?:_[a-z]+)*)(?:=('[^']*'|[\w.+-]*\w))?(?![\w'"/=(]|\.\w| = )""")
 
 
 class Parser(argparse.ArgumentParser):

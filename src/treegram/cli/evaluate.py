@@ -70,9 +70,14 @@ def run(args: argparse.Namespace) -> None:
     split = "groups" if args.groups else args.split or ""
     columns = [args.groups] if args.groups else []
     tables = {name: load(source, args, columns=columns, is_auto=AUTO in chosen) for name, source in sources.items()}
-    tasks = {choose_task(table, target, args) for table in tables.values() for target in table.targets}
+    tasks = {
+        choose_task(table, target, args): name for name, table in tables.items() for target in table.targets
+    }
     if len(tasks) > 1:
-        raise ValueError(f"Some of {', '.join(sources)} have classes, and some measurements; evaluate them one by one.")
+        raise ValueError(
+            f"The targets of {tasks['classification']} are classes, and those of {tasks['regression']} measurements; evaluate these data "
+            "sets one by one."
+        )
     data = {name: _targets_and_groups(table, args) for name, table in tables.items()}
     study = Study(
         name="-".join(filter(None, [*sources, split])),  # a split gets its own store
@@ -105,16 +110,18 @@ def _targets_and_groups(table: GraphTable, args: argparse.Namespace) -> tuple[An
     if not table.targets:
         return table.graphs, None
     [target] = table.targets
+    graphs, y = table.with_target(target)
+    if not args.split and not args.groups:
+        return graphs, y
+    if table.transformer is None or (args.split and table.smiles is None):
+        option, inputs = ("--split scaffold", "molecules") if args.split else ("--groups", "molecules, proteins and tables")
+        raise ValueError(f"{option} is for {inputs}, which {table.source} is not.")
     if args.split:
-        if table.smiles is None:
-            raise ValueError(f"--split scaffold is for molecules, which {table.source} is not.")
         groups = treegram.scaffold_groups([table.smiles[row] for row in table.kept])
-    elif args.groups:
-        values = table.texts(args.groups)  # a graph without a value is a group of its own
-        groups = [f"graph {i}" if value is None else f"group {value}" for i, value in enumerate(values)]
-    else:
-        return table.with_target(target)
-    return *table.with_target(target), np.asarray(groups, dtype=str)[table.values(target)[0]]
+    else:  # a graph without a value is a group of its own
+        values = enumerate(table.texts(args.groups))
+        groups = np.array([f"graph {i}" if value is None else f"group {value}" for i, value in values])
+    return graphs, y, groups[table.values(target)[0]].astype(str)
 
 
 def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> tuple[KernelSpec, ...]:

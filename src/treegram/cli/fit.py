@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import treegram
 from treegram._core.text import counted
 from treegram.cli._data import add_data_argument, load
-from treegram.cli._kernels import AUTO, add_search_options, choose_task, kernel_class, parameter_values, scales_by_kernel
+from treegram.cli._kernels import (
+    AUTO,
+    add_search_options,
+    choose_task,
+    kernel_class,
+    parameter_values,
+    scales_by_kernel,
+)
 from treegram.cli._parser import Parser, add_jobs, add_output, check_output, show
 
 if TYPE_CHECKING:
