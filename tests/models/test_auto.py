@@ -24,8 +24,8 @@ from treegram import (
     save_model,
 )
 from treegram.models import auto
-from treegram.models.auto import auto_candidates, class_targets, narrow_gamma
-from treegram.pairsum.attributes import scaled_gamma
+from treegram.models.auto import auto_candidates, class_targets
+from treegram.pairsum.attributes import narrow_gamma, scaled_gamma
 
 
 def chosen_name(records):

@@ -62,7 +62,7 @@ def _tasks() -> Iterator[Callable[[], object]]:
             yield partial(_run_kernel, treegram.FeatureMap(kernel()), graphs)
     for n_features in (64, None):
         yield partial(_run_kernel, treegram.ODDCLFeatures(depth=1, n_components=8, n_features=n_features), graphs)
-    svc = treegram.GraphSVC("oddcl", cv=3, probability=True)
+    svc = treegram.GraphSVC("oddcl", cv=3)
     for model in (svc, treegram.GraphRidge("oddcl", cv=3), treegram.GraphGP("oddcl")):
         yield partial(model.fit, graphs, [0, 1, 2] * 8)
     yield partial(_read, graphs)

@@ -44,7 +44,7 @@ from treegram._core.text import counted, listed
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import Grid, GridPoint, grid_params, grid_points
-from treegram.pairsum.attributes import NODE_KERNEL_NAMES, scaled_gamma
+from treegram.pairsum.attributes import GAMMA_RULES, NODE_KERNEL_NAMES
 from treegram.pairsum.tiles import complete
 from treegram.structure.features import Features, gather
 
@@ -141,7 +141,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         "missing_labels": (Words("degree", "constant"),),
         "use_labels": (FLAG,),
         "use_edge_labels": (FLAG,),
-        "gamma": (Number(0), Words("scale"), NOTHING),
+        "gamma": (Number(0), Words(*GAMMA_RULES), NOTHING),
         "node_kernel": (Words(*NODE_KERNEL_NAMES), FUNCTION),
         "normalize": (FLAG, Words("cosine", "tanimoto")),
         "random_state": SEED,
@@ -159,7 +159,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
         Such a kernel must be fitted inside each fold; any other may be computed once for all graphs, and sliced.
         """
-        return getattr(self, "gamma", None) == "scale"
+        return isinstance(getattr(self, "gamma", None), str)
 
     def default_param_grid(self) -> dict[str, list[Any]]:
         """Return the values that models search by default.
@@ -514,9 +514,10 @@ def node_vectors(graphs: Graphs) -> Floats:
 
 
 def learn_gamma(kernel: Any, graphs: Graphs) -> None:
-    """Set ``gamma_`` of a kernel whose gamma follows from the vectors of the fitted nodes."""
-    if getattr(kernel, "gamma", None) == "scale":
-        kernel.gamma_ = scaled_gamma(node_vectors(graphs))
+    """Set ``gamma_`` of a kernel whose gamma is a word, by the rule of that name, from the vectors of the fitted nodes."""
+    word = getattr(kernel, "gamma", None)
+    if isinstance(word, str):
+        kernel.gamma_ = GAMMA_RULES[word](node_vectors(graphs))
 
 
 def _count_of(n_attributes: int) -> str:

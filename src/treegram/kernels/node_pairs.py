@@ -114,7 +114,7 @@ def vectors_and_kernel(kernel: Any, graphs: Graphs) -> tuple[Floats, NodeKernel]
     """Return the vectors of all nodes and k_A, which is 1 without attributes."""
     if not graphs.n_attributes:
         return np.zeros((graphs.n_nodes, 1)), Gaussian(0.0)
-    gamma = kernel.gamma_ if kernel.gamma == "scale" else kernel.gamma
+    gamma = kernel.gamma_ if isinstance(kernel.gamma, str) else kernel.gamma
     return np.asarray(graphs.attributes), node_kernel_blocks(kernel.node_kernel, gamma, graphs.n_attributes)
 
 

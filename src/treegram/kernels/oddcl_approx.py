@@ -80,10 +80,12 @@ class ODDCLApprox(ODDCL):
         Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
-    gamma : float, "scale" or None, default=None
+    gamma : float, {"scale", "narrow", "white"} or None, default=None
         How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
-        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
-        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
+        1 / (number of attributes). A word is a rule for the vectors of the fitted nodes: "scale" means 1 / (number of attributes *
+        mean variance of an attribute), which suits attributes of any range; "narrow" means eight times that, which suits scaled
+        vectors in clusters, and "white" 0.2, which suits whitened vectors; both at most 1 / (squared distance of the nearest
+        twentieth of all pairs). Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
         How often a tree counts: "paper", as in Algorithm 1 of the paper; "visits", over all visits, as in a related module of the
         authors' code (we infer that their ODDCL did the same); "capped", as in their ODD_ST code (a visit that has reached
@@ -118,7 +120,7 @@ class ODDCLApprox(ODDCL):
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        The value used for ``gamma="scale"``; absent for any other ``gamma``.
+        The value that was learned for a word; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -218,10 +220,12 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
-    gamma : float, "scale" or None, default=None
+    gamma : float, {"scale", "narrow", "white"} or None, default=None
         How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
-        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
-        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
+        1 / (number of attributes). A word is a rule for the vectors of the fitted nodes: "scale" means 1 / (number of attributes *
+        mean variance of an attribute), which suits attributes of any range; "narrow" means eight times that, which suits scaled
+        vectors in clusters, and "white" 0.2, which suits whitened vectors; both at most 1 / (squared distance of the nearest
+        twentieth of all pairs). Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
         How often a tree counts: "paper", as in Algorithm 1 of the paper; "visits", over all visits, as in a related module of the
         authors' code (we infer that their ODDCL did the same); "capped", as in their ODD_ST code (a visit that has reached
@@ -257,7 +261,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     map_ : object
         The map z: ``map_(X)`` returns one row per attribute vector.
     gamma_ : float
-        The value used for ``gamma="scale"``; absent for any other ``gamma``.
+        The value that was learned for a word; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of the vectors of the fitted graphs.
 

@@ -186,7 +186,7 @@ def _check_intercepts(name: str, value: Any, sizes: Sizes) -> None:
 def _check_records(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001 (all checks have one signature)
     if not isinstance(value, list) or not all(isinstance(record, dict) for record in value):
         raise ModelFileError(f"{name} must be a list of records")
-    str(SearchSummary(value))
+    str(SearchSummary(value, "score"))
 
 
 def _check_regressor(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
@@ -301,9 +301,15 @@ _MAPS = {
     "Fourier": {"frequencies": "finite n_attributes n_frequencies"},
     "PivotMap": {"pivots": "finite n_pivots n_attributes", "mixing": "finite n_pivots n_pivots"},
 }
-_RECORDS = {"search_results_": "records", "calibration_": "optional ascending *"}
-_SEARCHED = {"kernel_": "kernel", "best_params_": "dict", **_RECORDS}
-_COMBINED = {"kernels_": "each kernel", "weights_": "nonnegative n_entries", **_RECORDS}
+_CALIBRATED = {"calibration_": "optional ascending *"}
+_SEARCHED = {"kernel_": "kernel", "best_params_": "dict", **_CALIBRATED}
+_COMBINED = {
+    "kernels_": "each kernel",
+    "weights_": "nonnegative n_entries",
+    "search_results_": "records",
+    "loo_scores_": "dict",
+    **_CALIBRATED,
+}
 _PROCESS = {
     "dual_coef_": "finite n_graphs",
     "intercept_": "finite",
@@ -328,7 +334,7 @@ _RULES: dict[str, dict[str, str]] = {
         "temperature_": "positive",
     },
     "GraphGP": {**_SEARCHED, **_PROCESS, "_prior": "nonnegative"},
-    "GraphRegressor": {**_COMBINED, **_PROCESS, "noise_": "nonnegative", "_priors": "nonnegative n_entries"},
+    "GraphRegressor": {**_COMBINED, **_PROCESS, "noise_": "nonnegative", "_priors": "positive n_entries"},
     "GraphRidge": {**_SEARCHED, "dual_coef_": "finite n_graphs", "intercept_": "finite", "best_score_": "finite"},
     "GraphSVC": {
         **_SEARCHED,
@@ -339,8 +345,6 @@ _RULES: dict[str, dict[str, str]] = {
         "intercept_": "finite n_pairs",
         "best_score_": "finite",
         "n_unconverged_": "finite",
-        "sigmoids_": "optional finite n_pairs 2",
-        "temperature_": "optional positive",
     },
     "Nystroem": {
         "kernel_": "kernel",
