@@ -93,7 +93,6 @@ _FIRST = {  # in the help of every command
         {"action": "append", "metavar": "NAME", "help": TARGET}, {"molecules": "", "proteins": "", "tables": ""}
     ),
     "smiles_column": _value("NAME", "column with SMILES (default: smiles)", molecules="smiles_column"),
-    "name_column": _value("NAME", "column or property with names of molecules (default: id or name)", molecules=""),
     "nodes": _value("FILE", "table of nodes (.csv, .tsv, .parquet)", Path, tables=""),
     "edges": _value("FILE", "table of edges", Path, tables=""),
     "graphs": _value("FILE", "table with one row per graph or protein structure", Path, proteins="", tables=""),
@@ -123,6 +122,7 @@ _BY_KIND = {  # all commands that build graphs have these, and treegram info des
         "directed": _flag("edges are directed", tables="directed"),
     },
     "molecules": {
+        "name_column": _value("NAME", "column or property with names of molecules (default: id or name)", molecules=""),
         "hydrogens": _flag("make all hydrogens nodes", molecules="hydrogens"),
         "descriptors": _Option({"action": argparse.BooleanOptionalAction, "help": DESCRIPTORS}, {"molecules": ""}),
     },
@@ -148,17 +148,21 @@ def add_data_argument(
     Help lists the options for one kind of data only with ``in_full``.
     """
     parser.add_argument("data", metavar="DATA", nargs="*" if several else "?", help=DATA)
-    titles = {"DATA": _FIRST} if for_model else {"DATA": _FIRST, **_BY_KIND}
-    for title, options in titles.items():
-        group = parser.add_argument_group(title, None if for_model or in_full or title != "DATA" else _MORE)
-        for name, option in options.items():
-            if name not in without:
-                group.add_argument(_spelled(name), default=argparse.SUPPRESS, **option.details)
-        if options is _FIRST:
-            parser._action_groups.insert(1, parser._action_groups.pop())
-        elif not in_full:
+    first = _FIRST | {"name_column": _OPTIONS["name_column"]} if for_model else _FIRST
+    group = parser.add_argument_group("DATA", None if for_model or in_full else _MORE)
+    _add_options(group, {name: option for name, option in first.items() if name not in without})
+    parser._action_groups.insert(1, parser._action_groups.pop())  # before the options of the command
+    for title, options in ({} if for_model else _BY_KIND).items():
+        group = parser.add_argument_group(title)
+        _add_options(group, options)
+        if not in_full:
             parser._action_groups.remove(group)  # help and the page of commands skip it
     parser.check = _check_source
+
+
+def _add_options(group: argparse._ArgumentGroup, options: dict[str, _Option]) -> None:
+    for name, option in options.items():
+        group.add_argument(_spelled(name), default=argparse.SUPPRESS, **option.details)
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:

@@ -213,8 +213,8 @@ def choose_task(table: GraphTable, target: str, args: argparse.Namespace) -> str
     task, reason = table.guess_task(target) if args.task is None else (args.task, "")
     if task is None:
         raise ValueError(
-            f"It is not clear whether {target or 'the targets'} are classes or measurements: {reason}. Add --task classification or "
-            "--task regression."
+            f"It is not clear whether {f'the values of {target!r}' if target else 'the targets'} are classes or measurements: {reason}. "
+            "Add --task classification or --task regression."
         )
     return task
 

@@ -16,8 +16,15 @@ from treegram._core.text import suggest, visible
 
 __all__ = ["Parser", "add_jobs", "add_output", "as_options", "at_least", "check_output", "one_line", "show"]
 
-# What Python's messages advise, where the option has another name.
-_ADVICE = {"on_error='skip'": "--skip-invalid", "missing='skip'": "--skip-invalid", "descriptors='rdkit2d'": "--descriptors"}
+# What Python's messages advise, and the option that does it.
+_ADVICE = {
+    "on_error='skip'": "--skip-invalid",
+    "missing='skip'": "--skip-invalid",
+    "descriptors='rdkit2d'": "--descriptors",
+    "GraphRegressor, GraphRidge or GraphGP": "--task regression",
+    "GraphClassifier or GraphSVC": "--task classification",
+    "ScaleAttributes": "--scale standard",
+}
 _SETTING = re.compile(r"""(?<![\w'"./-])([a-z]+(?:_[a-z]+)*)(?:=('[^']*'|[\w.+-]*\w))?(?![\w'"/=(]|\.\w| = )""")
 
 
@@ -82,18 +89,21 @@ def as_options(text: str, options: Mapping[str, argparse.Action]) -> str:
     ``max_size=3`` becomes ``--max-size 3``; a name without a value is a parameter only if it has an underscore.
     """
     for advice, option in _ADVICE.items():
-        text = text.replace(advice, option)
+        if option.split()[0] in options:
+            text = text.replace(advice, option)
 
     def write(match: re.Match[str]) -> str:
         name, value = match.groups()
         option = "--" + name.replace("_", "-")
-        if (value is None and "_" not in name) or not {option, option.replace("--", "--no-", 1)} & options.keys():
+        opposite = option.replace("--", "--no-", 1)
+        if value == "False" and opposite in options:
+            return opposite
+        if option not in options or (value is None and "_" not in name):
             return match[0]
-        if value not in ("True", "False"):
-            return option if value is None else f"{option} {value.strip(chr(39))}"
-        if option in options and options[option].nargs != 0:
-            return f"{option} {'yes' if value == 'True' else 'no'}"
-        return option if value == "True" else option.replace("--", "--no-", 1)
+        if value is None or (value == "True" and options[option].nargs == 0):
+            return option
+        words = {"True": "yes", "False": "no", "None": "none"}
+        return f"{option} {words.get(value, value.strip(chr(39)))}"
 
     return one_line(_SETTING.sub(write, text))
 
@@ -133,7 +143,5 @@ def add_output(parser: argparse.ArgumentParser, contents: str, *, required: bool
 def check_output(path: Path, *, force: bool) -> None:
     """Raise an error if the file cannot be written, or exists and must not be replaced."""
     check_writable(path)
-    if path.exists() and not path.is_file():
-        raise FileExistsError(f"{path} is not a regular file, which treegram never replaces; use another name.")
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists already; use --force to replace it, or another name.")
