@@ -152,7 +152,9 @@ def test_control_characters_do_not_reach_the_terminal(run, folder):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-@pytest.mark.parametrize("command", ["fit TINY --kernel wl --folds 2", "predict m.tgm TINY", "gram TINY", "explain m.tgm TINY"])
+@pytest.mark.parametrize(
+    "command", ["fit TINY --kernel wl --folds 2", "predict m.tgm TINY", "gram TINY", "explain m.tgm TINY"]
+)
 def test_force_replaces_regular_files_only(run, folder, command):
     assert run("fit TINY --kernel wl --folds 2 -o m.tgm")[0] == 0
     suffix = ".npz" if "gram" in command else ".out"

@@ -141,7 +141,12 @@ treegram info --help lists more options of DATA, such as --label and
 
 
 def add_data_argument(
-    parser: Parser, *, several: bool = False, without: Collection[str] = (), for_model: bool = False, in_full: bool = False
+    parser: Parser,
+    *,
+    several: bool = False,
+    without: Collection[str] = (),
+    for_model: bool = False,
+    in_full: bool = False,
 ) -> None:
     """Add DATA with its options, except those in ``without``; a saved model knows how its data become graphs.
 

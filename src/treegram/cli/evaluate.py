@@ -70,9 +70,7 @@ def run(args: argparse.Namespace) -> None:
     split = "groups" if args.groups else args.split or ""
     columns = [args.groups] if args.groups else []
     tables = {name: load(source, args, columns=columns, is_auto=AUTO in chosen) for name, source in sources.items()}
-    tasks = {
-        choose_task(table, target, args): name for name, table in tables.items() for target in table.targets
-    }
+    tasks = {choose_task(table, target, args): name for name, table in tables.items() for target in table.targets}
     if len(tasks) > 1:
         raise ValueError(
             f"The targets of {tasks['classification']} are classes, and those of {tasks['regression']} measurements; evaluate these data "
@@ -113,14 +111,15 @@ def _targets_and_groups(table: GraphTable, args: argparse.Namespace) -> tuple[An
     graphs, y = table.with_target(target)
     if not args.split and not args.groups:
         return graphs, y
-    if table.transformer is None or (args.split and table.smiles is None):
-        option, inputs = ("--split scaffold", "molecules") if args.split else ("--groups", "molecules, proteins and tables")
-        raise ValueError(f"{option} is for {inputs}, which {table.source} is not.")
-    if args.split:
-        groups = treegram.scaffold_groups([table.smiles[row] for row in table.kept])
-    else:  # a graph without a value is a group of its own
+    if args.groups and table.transformer is None:
+        raise ValueError(f"--groups is for molecules, proteins and tables, which {table.source} is not.")
+    if args.groups:  # a graph without a value is a group of its own
         values = enumerate(table.texts(args.groups))
         groups = np.array([f"graph {i}" if value is None else f"group {value}" for i, value in values])
+    elif table.smiles is None:
+        raise ValueError(f"--split scaffold is for molecules, which {table.source} is not.")
+    else:
+        groups = treegram.scaffold_groups([table.smiles[row] for row in table.kept])
     return graphs, y, groups[table.values(target)[0]].astype(str)
 
 
