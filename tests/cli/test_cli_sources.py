@@ -156,19 +156,19 @@ def test_evaluate_and_explain_read_tables(run):
         ("info --nodes nodes.csv", "--nodes and --edges must be given together"),
         (f"info digits {TABLES}", "give DATA, or --nodes and --edges, but not both"),
         (f"info {TABLES} --target y", "--target needs --graphs FILE, a table with one row per graph."),
-        (f"info {TABLES} --graphs graphs.csv --target Y", "graphs.csv: no column is called 'Y'; there are graph, class, y, some; did you mean y?"),
-        (f"info {TABLES} --graphs edges.csv --target length", "edges.csv: the graph 'g0' has more than one row."),
-        (f"info {TABLES} --attributes mass", "attributes: the nodes have no 'mass'; they have 'charge', 'graph', 'label', 'node', 'place', 'remark'."),
-        (f"info {TABLES} --attributes remark", "attributes: nodes: row 0 has 'note' for 'remark'; expected a number"),
-        (f"info {TABLES} --graph-column molecule", "graph: the nodes have no 'molecule'"),
-        (f"info {TABLES} --edge-from first", "source: the edges have no 'first'"),
+        (f"info {TABLES} --graphs graphs.csv --target yy", "graphs.csv: no column is called 'yy'; there are 'graph', 'class', 'y', 'some'; did you mean y?"),
+        (f"info {TABLES} --graphs edges.csv --target length", "edges.csv:3: the graph 'g0' has more than one row, the first is edges.csv:2."),
+        (f"info {TABLES} --attributes mass", "nodes.csv: no column is called 'mass'; there are 'graph', 'node', 'label', 'charge', 'place', 'remark'."),
+        (f"info {TABLES} --attributes remark", "nodes.csv:2: expected numbers in the column 'remark'; got 'note'."),
+        (f"info {TABLES} --graph-column molecule", "nodes.csv: no column is called 'molecule'"),
+        (f"info {TABLES} --edge-from first", "edges.csv: no column is called 'first'"),
         (f"info {TABLES} --hydrogens", "--hydrogens is for files of molecules (.smi, .sdf, .csv, .tsv), which nodes.csv is not."),
         ("info --nodes nodes.txt --edges edges.csv", "nodes.txt: the name of a table must end in .csv, .tsv or .parquet."),
-        ("info --nodes none.csv --edges edges.csv", "none.csv: No such file or directory"),
-        ("info --nodes ragged.csv --edges edges.csv", "ragged.csv: the number of columns changed from 2 to 1 at row 3"),
-        ("info --nodes twice.csv --edges edges.csv", "twice.csv: two columns have the same name; the first line has graph, graph."),
+        ("info --nodes none.csv --edges edges.csv", "none.csv cannot be read: No such file or directory"),
+        ("info --nodes ragged.csv --edges edges.csv", "ragged.csv:3: the line has 1 field, but the first line names 2 columns."),
+        ("info --nodes twice.csv --edges edges.csv", "twice.csv:1: 2 columns are called 'graph'; rename all but one."),
         ("info --nodes nothing.csv --edges edges.csv", "nothing.csv: the file is empty; its first line must name the columns."),
-        ("info --nodes holes.csv --edges one.csv", "nodes: row 1 has no value for 'label'"),
+        ("info --nodes holes.csv --edges one.csv", "holes.csv:3: no value for 'label'. Fill or remove missing values first."),
         ("fit digits --edge-label x -o m.tgm", "--edge-label is for tables (--nodes and --edges), which digits is not."),
         (f"gram {TABLES} --compare-with digits -o K.npz", "--compare-with compares two values of DATA"),
     ],
@@ -186,11 +186,11 @@ def test_invalid_tables_are_rejected(run, words, message):
 def test_targets_without_values_are_rejected(run):
     pytest.importorskip("rdkit")
     Path("empty.csv").write_text("graph,y\n" + "".join(f"g{i},\n" for i in range(N_GRAPHS)))
-    refused(run, f"info {TABLES} --graphs empty.csv --target y", "empty.csv: no graph has a value for 'y'.")
+    refused(run, f"info {TABLES} --graphs empty.csv --target y", "No graph of nodes.csv has a value for 'y'.")
     Path("molecules.csv").write_text("smiles,y\nCCO,\nCCN,\n")
-    refused(run, "info molecules.csv --target y", "molecules.csv: no molecule has a value for 'y'.")
+    refused(run, "info molecules.csv --target y", "No graph of molecules.csv has a value for 'y'.")
     Path("bytes.csv").write_bytes(b"graph,node\n\xff\xfe,1\n")
-    refused(run, "info --nodes bytes.csv --edges edges.csv", "bytes.csv: 'utf-8' codec can't decode byte 0xff")
+    refused(run, "info --nodes bytes.csv --edges edges.csv", "bytes.csv:2: the file is not UTF-8 text: it has the byte 0xff")
 
 
 @pytest.mark.filterwarnings("always")

@@ -94,7 +94,7 @@ def test_coordinates_in_a_file_are_used():
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [(["1", "-2"], "int64"), (["1", "2.5"], "float64"), (["1e3", "2"], "float64"), (["a", "b"], "<U1")],
+    [(["1", "-2"], "int64"), (["1", "2.5"], "float64"), (["1e3", "2"], "int64"), (["a", "b"], "<U1")],
 )
 def test_targets_get_a_common_type(values, expected):
     write("few.csv", "smiles,y", *(f"C,{value}" for value in values))
@@ -114,18 +114,18 @@ def test_byte_order_mark_windows_lines_and_blank_lines_are_read():
     [
         (
             ["smile,y", "C,1"],
-            r"few\.csv:1: no column is called 'smiles'; there are 'smile', 'y'; did you mean smile\?",
+            r"few\.csv: no column is called 'smiles'; there are 'smile', 'y'; did you mean smile\?",
         ),
-        (["CCO,1", "CCN,2"], r"few\.csv:1: no column is called 'smiles'; there are 'CCO', '1'\."),
-        (["smiles,x", "C,1"], r"few\.csv:1: no column is called 'y'; there are 'smiles', 'x'"),
+        (["CCO,1", "CCN,2"], r"few\.csv: no column is called 'smiles'; there are 'CCO', '1'\."),
+        (["smiles,x", "C,1"], r"few\.csv: no column is called 'y'; there are 'smiles', 'x'"),
         (["smiles,y,smiles", "C,1,C"], r"few\.csv:1: 2 columns are called 'smiles'"),
         (["smiles,y", "C,1", "C,2,3"], r"few\.csv:3 .*the line has 3 fields, but the first line names 2 columns"),
-        (["smiles,y", "C"], r"few\.csv:2 .*the line has 1 fields, but"),
+        (["smiles,y", "C"], r"few\.csv:2 .*the line has 1 field, but"),
         (["smiles,y", "C,1", "C,nan"], r"few\.csv:3 \('C'\): its target is 'nan', which is not a value"),
-        (["smiles,y", "C,inf"], r"few\.csv:2 \('C'\): its target is 'inf', which is not a value"),
+        (["smiles,y", "C,inf"], r"few\.csv:2: the column 'y' has 'inf', which is not a finite number"),
         (["smiles,y", "C,"], r"few\.csv:2 \('C'\): its target is missing"),
         (["smiles,y", ",1"], r"few\.csv:2 \(''\): the SMILES is missing"),
-        (["smiles,y", "C,1", "C,low"], r"few\.csv:3: the target is 'low', but few\.csv:2 has the number 1"),
+        (["smiles,y", "C,1", "C,low"], r"few\.csv:3: the column 'y' has 'low', but few\.csv:2 has the number 1"),
         (["smiles,y", "C1CC,1"], r"few\.csv:2 \('C1CC'\): RDKit says: unclosed ring"),
         (["smiles,y", '"C,1', "C,2"], r"few\.csv:3: unexpected end of data"),
         (["smiles,y", "C" * 200_000 + ",1"], r"few\.csv:2: field larger than field limit"),
@@ -142,9 +142,9 @@ def test_invalid_table_raises_with_its_line(lines, message):
     ("name", "content", "target", "message"),
     [
         ("few.csv", b"", None, "the file is empty; its first line must name the columns"),
-        ("few.csv", b"smiles\n\xff\xfe\n", None, "is not UTF-8 text"),
+        ("few.csv", b"smiles\n\xff\xfe\n", None, "few.csv:2: the file is not UTF-8 text: it has the byte 0xff"),
         ("few.mol2", b"C", None, "must end in .smi, .sdf, .csv, .tsv; got '.mol2'"),
-        ("few.smi", b"C 1\n", "y", "few.smi:1: no column is called 'y'; there are 'smiles', '2'"),
+        ("few.smi", b"C 1\n", "y", "few.smi: no column is called 'y'; there are 'smiles', '2'"),
         ("few.smi", b"CC 1\nC\n", "2", "few.smi:2 ('C'): its target is missing"),
         ("few.sdf", b"garbage\n", None, "few.sdf has no valid molecule"),
         ("few.sdf", b"", None, "has no valid molecule"),
@@ -170,7 +170,7 @@ def test_missing_file_and_invalid_columns_raise():
     for name in ("molecules.sdf", "molecules.smi"):
         with pytest.raises(tg.DatasetError, match="leave out the column"):
             tg.load_molecules(name, smiles_column="text")
-    with pytest.raises(tg.DatasetError, match=r"molecules\.sdf: record 1 .* it has no property 'z'; it has 'y'"):
+    with pytest.raises(tg.DatasetError, match=r"molecules\.sdf: no property is called 'z'; there are 'y'"):
         tg.load_molecules("molecules.sdf", target="z")
 
 
@@ -182,7 +182,7 @@ def test_invalid_records_are_skipped_and_reported():
     Path("molecules.sdf").write_text("$$$$\n".join(text))
     with pytest.warns(
         UserWarning,
-        match=r"^3 molecules of 12 skipped: molecules\.sdf: record 2 \(''\): RDKit .* no property 'y'; it has",
+        match=r"^3 molecules of 12 skipped: molecules\.sdf: record 2 \(''\): RDKit .* record 4 \(''\): its target is missing",
     ):
         graphs, y = tg.load_molecules("molecules.sdf", target="y", on_error="skip")
     assert len(graphs) == 9

@@ -267,16 +267,16 @@ def load(
     if kind == "molecules":
         on_error = on_error or getattr(args, "skip_invalid", "raise")
         return _load_molecules(name, args, transformer, targets, columns, on_error, are_drawn=saved is not None)
+    cells = read_cells(args.graphs) if "graphs" in args else None
     if kind == "proteins":
         table = read_structures(name, _structures(Path(name)), transformer, is_collected=on_error == "collect")
         graph_column = getattr(args, "graph_column", "graph")
     else:
-        graph_table = getattr(args, "graphs", None)
-        graphs = read_graph_tables(transformer, args.nodes, args.edges, graph_table, None if saved else chosen)
+        graphs = read_graph_tables(transformer, args.nodes, args.edges, cells, None if saved else chosen)
         table, graph_column = make_table(name, graphs), transformer.graph
     table = replace(table, targets=targets, transformer=transformer)
-    if "graphs" in args:
-        return join_cells(table, read_cells(args.graphs), graph_column, [*targets, *columns])
+    if cells is not None:
+        return join_cells(table, cells, graph_column, [*targets, *columns])
     if targets or columns:
         raise ValueError("--target needs --graphs FILE, a table with one row per graph.")
     return table

@@ -19,7 +19,7 @@ __all__ = ["read_graph_tables", "read_structures"]
 
 
 def read_graph_tables(
-    transformer: TableGraphs, nodes: Path, edges: Path, graphs: Path | None, chosen: Collection[str] | None
+    transformer: TableGraphs, nodes: Path, edges: Path, graphs: CellTable | None, chosen: Collection[str] | None
 ) -> Graphs:
     """Read tables into graphs; names and labels are text, vectors are numbers.
 
@@ -28,29 +28,35 @@ def read_graph_tables(
     from treegram.graphs.cells import read_cells
 
     files = {"nodes": read_cells(nodes), "edges": read_cells(edges)}
-    if transformer.graph_attributes and graphs is None:
-        raise ValueError("--graphs FILE is needed: it has the vectors of graphs.")
     if transformer.graph_attributes:
-        files["graphs"] = read_cells(graphs)
+        if graphs is None:
+            raise ValueError("--graphs FILE is needed: it has the vectors of graphs.")
+        files["graphs"] = graphs
     if chosen is not None:
         _choose_columns(transformer, files, chosen)
+    are_named = transformer.graph.lower() in map(str.lower, files["edges"].columns)  # whether edges name their graph
     texts = {
         "nodes": [transformer.graph, transformer.node, transformer.label],
-        "edges": [transformer.source, transformer.target, transformer.edge_label],
+        "edges": [
+            transformer.graph if are_named else None,
+            transformer.source,
+            transformer.target,
+            transformer.edge_label,
+        ],
         "graphs": [transformer.graph],
     }
-    if transformer.graph in files["edges"].columns:
-        texts["edges"].append(transformer.graph)
-    numbers = {
+    numbers: dict[str, str | Sequence[str] | None] = {
         "nodes": transformer.attributes,
         "edges": transformer.edge_attributes,
         "graphs": transformer.graph_attributes,
     }
     tables: dict[str, dict[str, Any]] = {}
     for name, file in files.items():
-        vectors = [numbers[name]] if isinstance(numbers[name], str) else numbers[name] or []
+        vectors = numbers[name] or []
         tables[name] = {column: file.texts(column) for column in texts[name] if column}
-        tables[name] |= {column: file.numbers(column) for column in vectors}
+        tables[name] |= {
+            column: file.numbers(column) for column in ([vectors] if isinstance(vectors, str) else vectors)
+        }
     return transformer.transform(tables)
 
 
@@ -64,11 +70,12 @@ def _choose_columns(transformer: TableGraphs, files: dict[str, CellTable], chose
     }
     for name, label, attributes in (("nodes", "label", "attributes"), ("edges", "edge_label", "edge_attributes")):
         columns = files[name].columns
-        if label not in chosen and "label" in columns:
+        if label not in chosen and "label" in map(str.lower, columns):
             transformer.set_params(**{label: "label"})
         if attributes in chosen:
             continue
-        others = [column for column in columns if column not in {*ids[name], getattr(transformer, label)}]
+        used = {column.lower() for column in (*ids[name], getattr(transformer, label)) if column}
+        others = [column for column in columns if column.lower() not in used]
         numbers = [column for column in others if holds_numbers(columns[column])]
         transformer.set_params(**{attributes: numbers or None})
         if len(numbers) < len(others):
@@ -98,5 +105,5 @@ def read_structures(source: str, paths: Sequence[Path], transformer: Any, *, is_
         except (DatasetError, InvalidGraphError) as error:
             problems.append(str(error))
     graphs = collections[0].concatenate(collections) if collections else transformer.transform([])
-    names = [path.name.removesuffix(".gz").rpartition(".")[0] for path in paths]
+    names: list[str | None] = [path.name.removesuffix(".gz").rpartition(".")[0] for path in paths]
     return GraphTable(source, places, names, problems, graphs, np.array(kept, dtype=np.int64))

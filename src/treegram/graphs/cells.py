@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 
 from treegram._core.errors import DatasetError
 from treegram._core.optional import optional_module
-from treegram._core.text import suggest
+from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 
 __all__ = [
     "CellTable",
+    "check_names",
     "convert_cells",
     "decode_text",
+    "describe_width",
     "find_column",
     "holds_numbers",
     "is_missing",
@@ -39,6 +41,7 @@ __all__ = [
 MISSING = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "?"})
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_DIGITS = re.compile(r"[0-9.e+-]*", re.IGNORECASE)
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _LARGEST_WHOLE = 2**53  # from here on, different whole numbers are the same floating-point number
@@ -54,9 +57,10 @@ class CellTable:
     """The rows of a table as they were read, by column; ``problems`` says what is wrong with a row, "" for nothing."""
 
     source: str
-    columns: dict[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]]
     problems: list[str]
     lines: Sequence[int]  # the line of each row
+    noun: str = "column"
 
     def where(self, row: int) -> str:
         """Return the place of a row, for messages."""
@@ -64,11 +68,13 @@ class CellTable:
 
     def cells(self, column: str, advice: str = "") -> Sequence[Any]:
         """Return the cells of a column."""
-        return self.columns[find_column(self.columns, column, self.source, advice)]
+        return self.columns[find_column(self.columns, column, self.source, advice, self.noun)]
 
     def texts(self, column: str, advice: str = "") -> NDArray[Any]:
-        """Return a column of names or labels."""
+        """Return a column of names or labels, in which no cell may be empty."""
         texts = name_texts(self.cells(column, advice))
+        if None in texts:
+            self._refuse_missing(texts.index(None), column)
         return np.fromiter(texts, dtype=object, count=len(texts))
 
     def numbers(self, column: str, advice: str = "") -> NDArray[Any]:
@@ -78,11 +84,13 @@ class CellTable:
             return np.fromiter(cells, dtype=object, count=len(cells))
         rows, values = convert_cells(cells, column, self.where)
         if len(rows) < len(cells):
-            row = next(row for row, cell in enumerate(cells) if is_missing(cell))
-            raise DatasetError(f"{self.where(row)}: no value for {column!r}. Fill or remove missing values first.")
+            self._refuse_missing(next(row for row, cell in enumerate(cells) if is_missing(cell)), column)
         if values.dtype.kind in "Ub":
             raise DatasetError(f"{self.where(0)}: expected numbers in the column {column!r}; got {cells[0]!r:.60}.")
         return values.astype(np.float64)
+
+    def _refuse_missing(self, row: int, column: str) -> None:
+        raise DatasetError(f"{self.where(row)}: no value for {column!r}. Fill or remove missing values first.")
 
 
 def read_text(path: Path) -> str:
@@ -123,39 +131,47 @@ def read_cells(path: Path) -> CellTable:
 def parse_csv(text: str, source: str, delimiter: str) -> CellTable:
     """Split the text of a table into columns, named by the first line; a row with too few or too many fields has a problem."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows, lines, problems = [], [], []
+    flat: list[str] = []  # all cells, row by row: a list for each row would keep the garbage collector busy
+    lines, problems = [], []
     try:
         names = [name.strip() for name in next(reader, [])]
-        _check_names(names, source, delimiter)
+        check_names(names, source)
+        _check_delimiter(names, source, delimiter)
+        width = len(names)
         for row in reader:
             if not row:  # a blank line
                 continue
-            is_ragged = len(row) != len(names)
-            rows.append([""] * len(names) if is_ragged else row)
+            is_ragged = len(row) != width
+            flat.extend([""] * width if is_ragged else row)
             lines.append(reader.line_num)
-            problems.append(
-                f"the line has {len(row)} fields, but the first line names {len(names)} columns" if is_ragged else ""
-            )
+            problems.append(describe_width(len(row), width) if is_ragged else "")
     except csv.Error as error:
         raise DatasetError(f"{source}:{reader.line_num}: {error}.") from error
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    named = {
-        name: [cell.strip() for cell in cells] for name, cells in zip(names, columns, strict=True) if name
-    }  # spreadsheets add columns without a name
-    return CellTable(source, named, problems, lines)
+    # Spreadsheets add columns without a name.
+    columns = {name: list(map(str.strip, flat[i::width])) for i, name in enumerate(names) if name}
+    return CellTable(source, columns, problems, lines)
 
 
-def _check_names(names: list[str], source: str, delimiter: str) -> None:
-    if not any(names):
-        raise DatasetError(f"{source}: the file is empty; its first line must name the columns.")
+def _check_delimiter(names: list[str], source: str, delimiter: str) -> None:
     for other, word in {";": "semicolons", "\t": "tabs", ",": "commas"}.items():
         if len(names) == 1 and other != delimiter and other in names[0]:
             raise DatasetError(
                 f"{source}:1: the file seems to be separated by {word}. Save it as .csv with commas, or as .tsv with tabs."
             )
+
+
+def check_names(names: list[str], source: str) -> None:
+    """Require names of columns, each once."""
+    if not any(names):
+        raise DatasetError(f"{source}: the file is empty; its first line must name the columns.")
     for name in names:
         if name and names.count(name) > 1:
             raise DatasetError(f"{source}:1: {names.count(name)} columns are called {name!r}; rename all but one.")
+
+
+def describe_width(n_fields: int, n_columns: int) -> str:
+    """Describe a line that does not fit the first line."""
+    return f"the line has {counted(n_fields, 'field')}, but the first line names {counted(n_columns, 'column')}"
 
 
 def _read_parquet(path: Path) -> CellTable:
@@ -164,22 +180,24 @@ def _read_parquet(path: Path) -> CellTable:
         table = parquet.read_table(path)
     except (OSError, ValueError) as error:
         raise DatasetError(f"{path} cannot be read as Parquet: {' '.join(str(error).split())[:200]}.") from None
-    _check_names(table.column_names, str(path), "")
+    check_names(table.column_names, str(path))
     columns = {name: table[name].to_pylist() for name in table.column_names}
     return CellTable(f"{path}: row", columns, [""] * len(table), range(len(table)))
 
 
-def find_column(names: Iterable[str], wanted: str, source: str, advice: str = "") -> str:
+def find_column(names: Iterable[str], wanted: str, source: str, advice: str = "", noun: str = "column") -> str:
     """Return the name of a column as the file spells it; case is ignored unless a column matches exactly."""
     names = list(names)
     matches = [name for name in names if name == wanted] or [name for name in names if name.lower() == wanted.lower()]
     if len(matches) > 1:
-        raise DatasetError(f"{source}: the columns {' and '.join(map(repr, matches))} are both called {wanted!r}.")
+        raise DatasetError(
+            f"{source}: {' and '.join(map(repr, matches))} both match {wanted!r}; write it as in the file."
+        )
     if not matches:
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         shown = ", ".join(map(repr, names[:_MOST_NAMES])) + more
         hint = suggest(wanted, names) or f". {advice}".rstrip()
-        raise DatasetError(f"{source}: no column is called {wanted!r}; there are {shown or 'none'}{hint}")
+        raise DatasetError(f"{source}: no {noun} is called {wanted!r}; there are {shown or 'none'}{hint}")
     return matches[0]
 
 
@@ -195,12 +213,16 @@ def is_missing(cell: Any) -> bool:
 
 def holds_numbers(cells: Sequence[Any]) -> bool:
     """Return whether all cells that have a value are numbers, and some cell has one."""
+    if cells and _parse_plain(cells) is not None:
+        return True
     present = [cell for cell in cells if not is_missing(cell)]
     return bool(present) and all(_parse_number(cell) is not None for cell in present)
 
 
-def name_texts(cells: Iterable[Any]) -> list[str | None]:
+def name_texts(cells: Sequence[Any]) -> list[str | None]:
     """Return names or labels as text; only an empty cell is missing."""
+    if set(map(type, cells)) == {str}:  # fast for large tables
+        return [cell or None for cell in cells]
     return [None if cell is None or cell == "" or cell != cell else str(cell) for cell in cells]
 
 
@@ -210,12 +232,15 @@ def convert_cells(cells: Sequence[Any], name: str, where: Callable[[int], str]) 
     ``name`` is the column's, and ``where`` says the place of a row. All cells decide what the column holds; a column of numbers and text
     is refused, and so is a number that could not be computed with.
     """
-    rows = [row for row, cell in enumerate(cells) if not is_missing(cell)]
-    present = [cells[row] for row in rows]
+    rows: Sequence[int] = range(len(cells))
+    present, numbers = cells, _parse_plain(cells)
+    if numbers is None:
+        rows = [row for row, cell in enumerate(cells) if not is_missing(cell)]
+        present = [cells[row] for row in rows]
+        numbers = [_parse_number(cell) for cell in present]
     ids = np.array(rows, dtype=np.int64)
     if present and all(isinstance(cell, bool) for cell in present):
         return ids, np.array(present)
-    numbers = [_parse_number(cell) for cell in present]
     if None in numbers:
         _check_texts(present, numbers, name, lambda i: where(rows[i]))
         return ids, np.array([str(cell) for cell in present])
@@ -232,6 +257,14 @@ def convert_cells(cells: Sequence[Any], name: str, where: Callable[[int], str]) 
         raise DatasetError(f"{where(rows[i])}: the column {name!r} has {_shown(present[i])}, {problem}.")
     is_whole = not is_large.any() and bool((values == np.round(values)).all())
     return ids, values.astype(np.int64) if is_whole else values
+
+
+def _parse_plain(cells: Sequence[Any]) -> list[float | None] | None:
+    """Return the numbers of a column of texts without missing cells, and None for any other: large tables need a fast way."""
+    try:
+        return list(map(float, cells)) if _DIGITS.fullmatch("".join(cells)) else None
+    except (TypeError, ValueError):
+        return None
 
 
 def _parse_number(cell: Any) -> float | None:

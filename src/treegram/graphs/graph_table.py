@@ -55,7 +55,7 @@ class GraphTable:
         rows, values = convert_cells(cells, column, places.__getitem__)
         ids = self._graph_ids()[rows]
         if not (ids >= 0).any():
-            raise DatasetError(f"{self.source}: no graph has a value for {column!r}.")
+            raise DatasetError(f"No graph of {self.source} has a value for {column!r}.")
         return ids[ids >= 0], values[ids >= 0]
 
     def texts(self, column: str) -> list[str | None]:
@@ -106,8 +106,6 @@ def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: S
     names = cells.texts(graph_column, "Name the right one with --graph-column.").tolist()
     row_of: dict[str | None, int] = {}
     for row, name in enumerate(names):
-        if name is None:
-            raise DatasetError(f"{cells.where(row)}: no value for {graph_column!r}, the name of the graph.")
         if row_of.setdefault(name, row) != row:
             raise DatasetError(
                 f"{cells.where(row)}: the graph {name!r} has more than one row, the first is {cells.where(row_of[name])}."

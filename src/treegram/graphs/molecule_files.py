@@ -7,9 +7,8 @@ the file is a DatasetError.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,9 @@ from treegram._core.optional import optional_module
 from treegram.graphs.cells import (
     DELIMITERS,
     CellTable,
+    check_names,
     decode_text,
+    describe_width,
     find_column,
     is_missing,
     name_texts,
@@ -28,9 +29,9 @@ from treegram.graphs.cells import (
 
 _DEFAULT_COLUMN = "smiles"
 _NAME_COLUMNS = ("id", "name")
-_SMILES = re.compile(r"(\S*)(?:\s+(\|[^|]*\|)(?!\S))?\s*(.*)")  # a SMILES, a CXSMILES extension if any, and the rest
+_EXTENSION = re.compile(r"(\S+\s+\|[^|]*\|)(?:\s|$)")  # a SMILES and a CXSMILES extension, which may have spaces
 _END_OF_MOLECULE = re.compile(r"^M  END", re.MULTILINE)
-_PROPERTY = re.compile(r"^> .*?<(.+?)>.*\n((?:.*\S.*\n?)*)", re.MULTILINE)
+_PROPERTY = re.compile(r"^>[^<\n]*<(.+)>[^>\n]*\n((?:(?!>.*<.+>).*\S.*\n?)*)", re.MULTILINE)
 _ADVICE = "Set smiles_column."
 
 import_rdkit = partial(optional_module, "rdkit.Chem", "Molecules")
@@ -60,8 +61,11 @@ class MoleculeRows(NamedTuple):
     def records(self) -> Iterator[Record]:
         """Yield the molecules one by one."""
         for row, (where, name, problem) in enumerate(zip(self.where, self.names, self.cells.problems, strict=True)):
+            if problem:
+                yield Record(where, self.molecules[row] if isinstance(self.molecules, list) else "", name, problem)
+                continue
             try:
-                yield Record(where, "" if problem else self.molecules[row], name, problem)
+                yield Record(where, self.molecules[row], name)
             except InvalidMoleculeError as invalid:
                 yield Record(where, "", name, str(invalid))
 
@@ -73,21 +77,22 @@ def read_molecule_rows(
     targets: Sequence[str] = (),
     data: bytes | None = None,
 ) -> MoleculeRows:
-    """Read the molecules of a file, or of ``data`` in the format that the name of the file says; targets are not names."""
+    """Read the molecules of a file, or of ``data`` from standard input in the format that the name says; targets are not names."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise DatasetError(
             f"{path}: the name of a file of molecules must end in {', '.join(SUFFIXES)}; got {path.suffix or 'no ending'!r}."
         )
-    text = read_text(path) if data is None else decode_text(data, str(path))
+    source = str(path) if data is None else "standard input"
+    text = read_text(path) if data is None else decode_text(data, source)
     if suffix == ".sdf":
-        return _read_sdf(text, str(path), smiles_column, name_column)
+        return _read_sdf(text, source, smiles_column, name_column)
     if suffix == ".smi":
         if smiles_column not in (None, _DEFAULT_COLUMN):
-            raise DatasetError(f"{path}: the SMILES come first in each line of a .smi file; leave out the column.")
-        cells, default_name = _read_smi(text, str(path))
+            raise DatasetError(f"{source}: the SMILES come first in each line of a .smi file; leave out the column.")
+        cells, default_name = _read_smi(text, source)
     else:
-        cells, default_name = parse_csv(text, str(path), DELIMITERS[suffix]), None
+        cells, default_name = parse_csv(text, source, DELIMITERS[suffix]), None
     smiles = cells.cells(smiles_column or _DEFAULT_COLUMN, _ADVICE)
     for row, molecule in enumerate(smiles):
         if not cells.problems[row] and is_missing(molecule):
@@ -98,7 +103,7 @@ def read_molecule_rows(
     return MoleculeRows(cells, [cells.where(row) for row in range(len(smiles))], smiles, names)
 
 
-def _default_name_column(columns: dict[str, Any], targets: Sequence[str], default: str | None) -> str | None:
+def _default_name_column(columns: Iterable[str], targets: Sequence[str], default: str | None) -> str | None:
     """Return the column called id or name, or the default; a target is no name."""
     candidates = [name for known in _NAME_COLUMNS for name in columns if name.lower() == known]
     taken = {find_column(columns, target, "") for target in targets if target.lower() in map(str.lower, columns)}
@@ -114,27 +119,46 @@ def _read_smi(text: str, source: str) -> tuple[CellTable, str | None]:
     Tabs or spaces separate columns, which are numbered from 2 if the first line does not name them.
     """
     rows, lines, problems = [], [], []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        smiles, extension, rest = _SMILES.fullmatch(line.strip()).groups()
-        rest_fields = [field.strip() for field in rest.split("\t")] if "\t" in line else rest.split()
-        rows.append([f"{smiles} {extension}" if extension else smiles, *(rest_fields if rest else ())])
-        lines.append(number)
-        problems.append("the CXSMILES extension has no second '|'" if rest.startswith("|") else "")
+    for number, line in enumerate(_plain_lines(text).split("\n"), start=1):
+        if line.strip():
+            fields, problem = _split_line(line.strip(" "))
+            rows.append(fields)
+            lines.append(number)
+            problems.append(problem)
     if not rows:
         raise DatasetError(f"{source}: the file is empty; each line must begin with a SMILES.")
-    is_named = rows[0][0].lower() == _DEFAULT_COLUMN
-    names = rows.pop(0) if is_named else [_DEFAULT_COLUMN, *map(str, range(2, max(map(len, rows)) + 1))]
-    if is_named:
-        lines, problems = lines[1:], problems[1:]
+    width = max(map(len, rows))
+    names = [_DEFAULT_COLUMN, *map(str, range(2, width + 1))]
+    default_name: str | None = "2"
+    if rows[0][0].lower() == _DEFAULT_COLUMN:
+        names, rows, lines, problems, default_name = rows[0], rows[1:], lines[1:], problems[1:], None
+        check_names(names, source)
         for row, fields in enumerate(rows):
-            if len(fields) > len(names) and not problems[row]:
-                problems[row] = f"the line has {len(fields)} fields, but the first line names {len(names)} columns"
-    columns = zip_longest(*rows, fillvalue="") if rows else [()] * len(names)
-    named = dict(zip(names, map(list, columns), strict=False))
-    named |= {name: [""] * len(rows) for name in names if name not in named}
-    return CellTable(source, named, problems, lines), None if is_named else "2"
+            if len(fields) > len(names):
+                problems[row] = problems[row] or describe_width(len(fields), len(names))
+    columns = {name: [fields[i] if i < len(fields) else "" for fields in rows] for i, name in enumerate(names) if name}
+    return CellTable(source, columns, problems, lines), default_name
+
+
+def _split_line(line: str) -> tuple[list[str], str]:
+    """Return the columns of a line, the first of which keeps a CXSMILES extension, and what is wrong with it, if anything."""
+    if "\t" in line:
+        fields = [field.strip() for field in line.split("\t")]
+        if len(fields) > 1 and fields[1].startswith("|"):
+            fields[:2] = [" ".join(fields[:2])]
+        if " " in fields[0] and not _EXTENSION.fullmatch(fields[0]):
+            return fields, "spaces and tabs both separate its columns"
+        return fields, ""
+    extended = _EXTENSION.match(line)
+    if extended:
+        return [extended.group(1), *line[extended.end() :].split()], ""
+    fields = line.split()
+    has_extension = len(fields) > 1 and fields[1].startswith("|")
+    return fields, "its CXSMILES extension has no second '|'" if has_extension else ""
+
+
+def _plain_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 # -------------------------------------------------------------------- SDF
@@ -145,7 +169,7 @@ class _SdfMolecules(Sequence[Any]):
 
     def __init__(self, text: str) -> None:
         self.supplier = import_rdkit().SDMolSupplier()
-        self.supplier.SetData(text, sanitize=True, removeHs=False)
+        self.supplier.SetData(_plain_lines(text), sanitize=True, removeHs=False)
 
     def __len__(self) -> int:
         return len(self.supplier)
@@ -154,8 +178,8 @@ class _SdfMolecules(Sequence[Any]):
         return parse_molecule(self.supplier.__getitem__, row)
 
     def text(self, row: int) -> str:
-        """Return the record as it was written, with plain line ends."""
-        return str(self.supplier.GetItemText(row)).replace("\r\n", "\n")
+        """Return the record as it was written."""
+        return str(self.supplier.GetItemText(row))
 
 
 def _read_sdf(text: str, source: str, smiles_column: str | None, name_column: str | None) -> MoleculeRows:
@@ -176,7 +200,7 @@ def _read_sdf(text: str, source: str, smiles_column: str | None, name_column: st
         properties.append({name: value.strip() for name, value in _PROPERTY.findall(record)})
     names = dict.fromkeys(name for record in properties for name in record)
     columns = {name: [record.get(name, "") for record in properties] for name in names}
-    cells = CellTable(source, columns, [""] * len(where), range(1, len(where) + 1))
+    cells = CellTable(source, columns, [""] * len(where), range(1, len(where) + 1), "property")
     return MoleculeRows(cells, where, molecules, name_texts(cells.cells(name_column) if name_column else titles))
 
 

@@ -613,11 +613,11 @@ def read_molecule_table(
     keeps_molecules: bool = False,
     data: bytes | None = None,
 ) -> GraphTable:
-    """Read a file of molecules, or ``data`` in the format of its name, once, and convert them; at least one must be valid.
+    """Read a file of molecules, or ``data`` from standard input, once, and convert them.
 
     ``targets`` and ``others`` are columns that must exist; numbers are checked before any molecule is converted. An invalid molecule
-    raises an error, is skipped with a warning, or is only collected (``on_error="collect"``); with ``needs_targets`` one without a
-    target is invalid.
+    raises an error, is skipped with a warning, or is only collected (``on_error="collect"``), so that no molecule may be valid; with
+    ``needs_targets`` one without a target is invalid.
     """
     file = read_molecule_rows(Path(path), smiles_column, name_column, targets, data)
     source, places, problems = file.cells.source, file.where, file.cells.problems
