@@ -261,7 +261,9 @@ def model():
     return fitted
 
 
-def test_predict_writes_classes_and_probabilities(run, model):
+def test_predict_writes_classes_and_probabilities(run):
+    model = GraphClassifier(["oddcl"]).fit(make_graphs(), make_graphs().targets)
+    save_model(model, "model.tgm")
     code, out, err = run("predict model.tgm NEW -o out.csv")
     assert code == 0
     assert err.startswith("treegram: note: 6 of 6 graphs were in the training data: how well the model predicts them")
