@@ -284,7 +284,7 @@ def test_predict_and_info_read_molecules_from_standard_input(run, feed):
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["prediction"] for line in lines] == ["True", "False"]
     assert [(line["graph"], line["smiles"]) for line in lines] == [("pentanol", "CCCCCO"), (1, "CCCCCN")]
-    assert list(lines[0])[2:] == ["prediction", "probability of False", "probability of True"]
+    assert list(lines[0])[2:] == ["prediction"]
     feed("id,text\n1,CCCCCO\n")
     assert len(rows(run("predict model.tgm - --smiles-column text")[1])) == 1
     feed("CCO\nCCN\n")
