@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import treegram as tg
 from treegram.cli import main
+from treegram.graphs.molecule_files import read_molecule_rows
 
 SMILES = ["CO", "CCO", "CC(C)O", "OCCC", "OC1CC1", "CCCCO", "CN", "CCN", "CC(C)N", "NCCC", "NC1CC1", "CCCCN"]
 CLASSES = ["alcohol"] * 6 + ["amine"] * 6
@@ -206,6 +207,69 @@ def test_any_bytes_give_graphs_or_a_dataset_error(name, content, with_head):
     except tg.DatasetError as error:
         message = str(error)
     assert name in message
+
+
+# -------------------------------------------------------------------- lines and records that could shift others
+
+
+@pytest.mark.parametrize(
+    ("lines", "target", "names", "y"),
+    [
+        (["", "CO methanol", "CC", "CCO ethanol"], None, ["methanol", "CC", "ethanol"], None),
+        (["CO", "CC ethane"], None, ["CO", "ethane"], None),
+        (["C[C@H](O)F |&1:1| 102 2.5", "CC 103 1.5"], "3", ["102", "103"], [2.5, 1.5]),
+        (["C[C@H](O)F |&1:1,atomProp:0.p.a b| 102 2.5", "CC 103 1.5"], "3", ["102", "103"], [2.5, 1.5]),
+        (["C[C@H](O)F |&1:1|\t102\t2.5", "CC\tethyl alcohol\t1.5"], "3", ["102", "ethyl alcohol"], [2.5, 1.5]),
+        (["C[C@H](O)F\t|&1:1|\t102\t2.5", "CC\t\t1.5"], "3", ["102", "CC"], [2.5, 1.5]),
+        (["SMILES\tID\ty", "C[C@H](O)F |&1:1|\t102\t2.5", "CC\t\t1.5"], "y", ["102", "CC"], [2.5, 1.5]),
+    ],
+)
+def test_columns_of_smi_files_do_not_shift(lines, target, names, y):
+    write("few.smi", *lines)
+    graphs, found = tg.load_molecules("few.smi", target=target)
+    assert graphs.graph_names.tolist() == names
+    assert (found if y is None else found.tolist()) == y
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["CC |&1:1 102"], "few.smi:1 ('CC'): its CXSMILES extension has no second '|'."),
+        (["CC ethane\t2.5"], "few.smi:1 ('CC ethane'): spaces and tabs both separate its columns."),
+        (["\tCC"], "few.smi:1 (''): the SMILES is missing."),
+        (["smiles id", "CC 1 2"], "few.smi:2 ('CC'): the line has 3 fields, but the first line names 2 columns."),
+        (["CC |bad|"], "few.smi:1 ('CC |bad|'): RDKit "),
+    ],
+)
+def test_lines_that_could_shift_are_refused(lines, message):
+    write("few.smi", *lines)
+    with pytest.raises(tg.DatasetError) as caught:
+        tg.load_molecules("few.smi")
+    assert str(caught.value).startswith(message)
+
+
+def test_sdf_records_that_could_be_lost_are_refused():
+    text = Path("molecules.sdf").read_text()
+    Path("few.sdf").write_text(text.replace("$$$$\n", "", 1))
+    with pytest.raises(tg.DatasetError, match=r"^few\.sdf: record 1 holds 2 molecules: the line '\$\$\$\$', which ends"):
+        tg.load_molecules("few.sdf")
+    Path("few.sdf").write_text(text[: -len("$$$$\n")])  # nothing follows the last record
+    assert len(tg.load_molecules("few.sdf")[0]) == 12
+    Path("few.sdf").write_text("\n\n\n  0  0  0  0  0  0  0  0  0  0999 V2000\nM  END\n$$$$\n")
+    with pytest.raises(tg.DatasetError, match="the record has no atoms"):
+        tg.load_molecules("few.sdf")
+    Path("few.sdf").write_text(text.replace(" C  ", " Qq ", 1))
+    with pytest.raises(tg.DatasetError, match=r"record 1 \(''\): RDKit says: Element 'Qq' not found\. Correct it"):
+        tg.load_molecules("few.sdf")
+
+
+def test_names_of_sdf_records_that_cannot_be_read_are_kept():
+    text = Path("molecules.sdf").read_text().split("$$$$\n")
+    text[1] = text[1].replace("V2000", "V9999")
+    Path("few.sdf").write_text("$$$$\n".join(f"m{i}{record}" for i, record in enumerate(text[:4])))
+    rows = read_molecule_rows(Path("few.sdf"))
+    assert rows.names == ["m0", "m1", "m2", "m3"]
+    assert rows.cells.columns == {"y": CLASSES[:4]}
 
 
 # -------------------------------------------------------------------- commands

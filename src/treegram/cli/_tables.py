@@ -35,7 +35,7 @@ def read_graph_tables(
     if chosen is not None:
         _choose_columns(transformer, files, chosen)
     are_named = transformer.graph.lower() in map(str.lower, files["edges"].columns)  # whether edges name their graph
-    texts = {
+    texts: dict[str, list[str | None]] = {
         "nodes": [transformer.graph, transformer.node, transformer.label],
         "edges": [
             transformer.graph if are_named else None,

@@ -61,10 +61,11 @@ class CellTable:
     problems: list[str]
     lines: Sequence[int]  # the line of each row
     noun: str = "column"
+    marker: str = ":"  # between the source and the line, in messages
 
     def where(self, row: int) -> str:
         """Return the place of a row, for messages."""
-        return f"{self.source}:{self.lines[row]}"
+        return f"{self.source}{self.marker}{self.lines[row]}"
 
     def cells(self, column: str, advice: str = "") -> Sequence[Any]:
         """Return the cells of a column."""
@@ -182,7 +183,7 @@ def _read_parquet(path: Path) -> CellTable:
         raise DatasetError(f"{path} cannot be read as Parquet: {' '.join(str(error).split())[:200]}.") from None
     check_names(table.column_names, str(path))
     columns = {name: table[name].to_pylist() for name in table.column_names}
-    return CellTable(f"{path}: row", columns, [""] * len(table), range(len(table)))
+    return CellTable(str(path), columns, [""] * len(table), range(len(table)), marker=": row ")
 
 
 def find_column(names: Iterable[str], wanted: str, source: str, advice: str = "", noun: str = "column") -> str:

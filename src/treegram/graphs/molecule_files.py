@@ -20,7 +20,6 @@ from treegram.graphs.cells import (
     check_names,
     decode_text,
     describe_width,
-    find_column,
     is_missing,
     name_texts,
     parse_csv,
@@ -54,13 +53,13 @@ class MoleculeRows(NamedTuple):
     """The rows of a file, none of which is a graph yet; ``molecules`` holds SMILES, or parses a molecule when it is indexed."""
 
     cells: CellTable
-    where: list[str]
     molecules: Sequence[Any]
     names: list[str | None]
 
     def records(self) -> Iterator[Record]:
         """Yield the molecules one by one."""
-        for row, (where, name, problem) in enumerate(zip(self.where, self.names, self.cells.problems, strict=True)):
+        for row, (name, problem) in enumerate(zip(self.names, self.cells.problems, strict=True)):
+            where = self.cells.where(row)
             if problem:
                 yield Record(where, self.molecules[row] if isinstance(self.molecules, list) else "", name, problem)
                 continue
@@ -92,7 +91,7 @@ def read_molecule_rows(
             raise DatasetError(f"{source}: the SMILES come first in each line of a .smi file; leave out the column.")
         cells, default_name = _read_smi(text, source)
     else:
-        cells, default_name = parse_csv(text, source, DELIMITERS[suffix]), None
+        cells, default_name = parse_csv(text, source, DELIMITERS[suffix]), ""
     smiles = cells.cells(smiles_column or _DEFAULT_COLUMN, _ADVICE)
     for row, molecule in enumerate(smiles):
         if not cells.problems[row] and is_missing(molecule):
@@ -100,20 +99,22 @@ def read_molecule_rows(
     names: list[str | None] = [None] * len(smiles)
     if column := name_column or _default_name_column(cells.columns, targets, default_name):
         names = name_texts(cells.cells(column))
-    return MoleculeRows(cells, [cells.where(row) for row in range(len(smiles))], smiles, names)
+    return MoleculeRows(cells, smiles, names)
 
 
-def _default_name_column(columns: Iterable[str], targets: Sequence[str], default: str | None) -> str | None:
+def _default_name_column(columns: Iterable[str], targets: Sequence[str], default: str) -> str | None:
     """Return the column called id or name, or the default; a target is no name."""
     candidates = [name for known in _NAME_COLUMNS for name in columns if name.lower() == known]
-    taken = {find_column(columns, target, "") for target in targets if target.lower() in map(str.lower, columns)}
-    return next((name for name in [*candidates, default] if name and name in columns and name not in taken), None)
+    if default in columns:
+        candidates.append(default)
+    taken = set(map(str.lower, targets))
+    return next((name for name in candidates if name.lower() not in taken), None)
 
 
 # -------------------------------------------------------------------- lines of SMILES
 
 
-def _read_smi(text: str, source: str) -> tuple[CellTable, str | None]:
+def _read_smi(text: str, source: str) -> tuple[CellTable, str]:
     """Read lines that begin with a SMILES, and return the column of names if the first line does not name the columns.
 
     Tabs or spaces separate columns, which are numbered from 2 if the first line does not name them.
@@ -129,9 +130,9 @@ def _read_smi(text: str, source: str) -> tuple[CellTable, str | None]:
         raise DatasetError(f"{source}: the file is empty; each line must begin with a SMILES.")
     width = max(map(len, rows))
     names = [_DEFAULT_COLUMN, *map(str, range(2, width + 1))]
-    default_name: str | None = "2"
+    default_name = "2"
     if rows[0][0].lower() == _DEFAULT_COLUMN:
-        names, rows, lines, problems, default_name = rows[0], rows[1:], lines[1:], problems[1:], None
+        names, rows, lines, problems, default_name = rows[0], rows[1:], lines[1:], problems[1:], ""
         check_names(names, source)
         for row, fields in enumerate(rows):
             if len(fields) > len(names):
@@ -175,7 +176,10 @@ class _SdfMolecules(Sequence[Any]):
         return len(self.supplier)
 
     def __getitem__(self, row: Any) -> Any:
-        return parse_molecule(self.supplier.__getitem__, row)
+        mol = parse_molecule(self.supplier.__getitem__, row)
+        if not mol.GetNumAtoms():
+            raise InvalidMoleculeError("the record has no atoms")
+        return mol
 
     def text(self, row: int) -> str:
         """Return the record as it was written."""
@@ -187,21 +191,21 @@ def _read_sdf(text: str, source: str, smiles_column: str | None, name_column: st
     if smiles_column is not None:
         raise DatasetError(f"{source}: an SDF file holds molecules, not a column of SMILES; leave out the column.")
     molecules = _SdfMolecules(text)
-    where = [f"{source}: record {row + 1}" for row in range(len(molecules))]
     titles, properties = [], []
     for row in range(len(molecules)):
         record = molecules.text(row)
         n_molecules = len(_END_OF_MOLECULE.findall(record))
         if n_molecules > 1:
             raise DatasetError(
-                f"{where[row]} holds {n_molecules} molecules: the line '$$$$', which ends a record, is missing between them."
+                f"{source}: record {row + 1} holds {n_molecules} molecules: the line '$$$$', which ends a record, is missing between them."
             )
         titles.append(record.partition("\n")[0].strip())
         properties.append({name: value.strip() for name, value in _PROPERTY.findall(record)})
     names = dict.fromkeys(name for record in properties for name in record)
     columns = {name: [record.get(name, "") for record in properties] for name in names}
-    cells = CellTable(source, columns, [""] * len(where), range(1, len(where) + 1), "property")
-    return MoleculeRows(cells, where, molecules, name_texts(cells.cells(name_column) if name_column else titles))
+    lines = range(1, len(properties) + 1)
+    cells = CellTable(source, columns, [""] * len(lines), lines, noun="property", marker=": record ")
+    return MoleculeRows(cells, molecules, name_texts(cells.cells(name_column) if name_column else titles))
 
 
 SUFFIXES = (".smi", ".sdf", *DELIMITERS)

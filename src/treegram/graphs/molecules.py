@@ -620,7 +620,8 @@ def read_molecule_table(
     ``needs_targets`` one without a target is invalid.
     """
     file = read_molecule_rows(Path(path), smiles_column, name_column, targets, data)
-    source, places, problems = file.cells.source, file.where, file.cells.problems
+    source, problems = file.cells.source, file.cells.problems
+    places = [file.cells.where(row) for row in range(len(problems))]
     for column in targets:
         cells = file.cells.cells(column)
         rows, _ = convert_cells(cells, column, places.__getitem__)
