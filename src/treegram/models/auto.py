@@ -48,6 +48,7 @@ from treegram.graphs.transforms import (
     TruncateLabels,
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
+from treegram.kernels.base import outside_level
 from treegram.kernels.grid import parameter_names, with_parameters
 
 __all__ = [
@@ -307,7 +308,7 @@ def warn_of_nothing(answer: str) -> None:
         "Nothing was learned: left-out graphs are predicted no better than without looking at them, so the model predicts "
         f"{answer} for every graph. More graphs, or other labels or attributes, may help.",
         UserWarning,
-        stacklevel=4,
+        stacklevel=outside_level(),
     )
 
 

@@ -39,7 +39,7 @@ from treegram._core.params import (
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import AUTO, PRECOMPUTED, GraphKernel
+from treegram.kernels.base import AUTO, PRECOMPUTED, GraphKernel, outside_level
 from treegram.models.auto import Candidate, auto_candidates
 from treegram.models.search import (
     Data,
@@ -431,7 +431,7 @@ def _warn_of_many_classes(classes: NDArray[Any], codes: Ints) -> None:
         f"y has {n_classes} classes among {n_graphs} graphs, {n_single} of them with a single graph: little can be learned "
         f"about each. {cure}",
         UserWarning,
-        stacklevel=4,
+        stacklevel=outside_level(),
     )
 
 

@@ -17,6 +17,7 @@ from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
+from treegram.kernels.base import outside_level
 from treegram.models.auto import (
     N_LANDMARKS,
     TOO_MANY,
@@ -213,7 +214,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
                 f"Class {self.classes_[counts.argmin()]!s} has a single graph: when that graph is left out, nothing is known of "
                 "the class, so it counts as a mistake of every kernel. Add graphs, or leave the class out.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=outside_level(),
             )
 
     def decision_function(self, X: Any) -> Floats:
