@@ -196,7 +196,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
     def _predict_shares(self, codes: Ints, weights: Floats) -> Floats:
         """Make the weighted shares of the classes the answer for all graphs; return the decisions about the fitted ones."""
         shares = np.bincount(codes, weights, minlength=len(self.classes_)) / weights.sum()
-        logs = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
+        logs = np.round(np.log(np.maximum(shares, np.finfo(np.float64).tiny)), 12)  # the rest is rounding
         self.intercept_ = (logs[1:] - logs[:1]) / 2 if len(logs) == 2 else logs
         self.temperature_ = 1.0
         self.dual_coefs_ = [np.zeros_like(coefficients) for coefficients in self.dual_coefs_]
