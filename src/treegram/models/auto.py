@@ -48,8 +48,8 @@ from treegram.graphs.transforms import (
     TruncateLabels,
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
-from treegram.kernels.base import outside_level
 from treegram.kernels.grid import parameter_names, with_parameters
+from treegram.kernels.input_checks import outside_level
 
 __all__ = [
     "AUTO_VERSION",
@@ -304,7 +304,9 @@ def learned_nothing(predictions: Floats, Y: Floats, weights: Floats) -> bool:
     """
     roots = np.sqrt(weights)[:, None]
     error, of_mean = (_error(roots * (p - Y), weights) for p in (predictions, predict_by_mean(Y, weights)))
-    return error >= max(_NOTHING[0], 1.0 - _NOTHING[1] / len(Y)) * of_mean > 0  # a constant target leaves nothing to learn
+    return (
+        error >= max(_NOTHING[0], 1.0 - _NOTHING[1] / len(Y)) * of_mean > 0
+    )  # a constant target leaves nothing to learn
 
 
 def warn_of_nothing(answer: str) -> None:

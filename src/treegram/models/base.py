@@ -39,7 +39,9 @@ from treegram._core.params import (
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import AUTO, PRECOMPUTED, GraphKernel, outside_level
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.input_checks import outside_level
+from treegram.kernels.registry import AUTO, PRECOMPUTED
 from treegram.models.auto import Candidate, auto_candidates
 from treegram.models.search import (
     Data,
@@ -424,7 +426,11 @@ def _warn_of_many_classes(classes: NDArray[Any], codes: Ints) -> None:
     looks_measured = are_numbers and n_classes > _MANY_CLASSES and n_graphs < _FEW_PER_CLASS * n_classes
     if not looks_measured and (2 * n_single <= n_classes or n_classes == 2):
         return
-    cure = "If these are measurements, use GraphRegressor." if are_numbers else "Merge classes, or leave the rare ones out."
+    cure = (
+        "If these are measurements, use GraphRegressor."
+        if are_numbers
+        else "Merge classes, or leave the rare ones out."
+    )
     warnings.warn(
         f"y has {n_classes} distinct values for {n_graphs} graphs, and each is a class of its own: little can be learned about "
         f"classes of so few graphs. {cure}",

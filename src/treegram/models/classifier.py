@@ -17,7 +17,7 @@ from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
-from treegram.kernels.base import outside_level
+from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import (
     N_LANDMARKS,
     TOO_MANY,

@@ -14,7 +14,7 @@ from scipy.optimize import minimize, minimize_scalar
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import parameters
 from treegram._core.types import Floats
-from treegram.kernels.base import outside_level
+from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import (
     Candidate,
     Fitted,

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, parameters
 from treegram._core.types import Floats, Ints
-from treegram.kernels.base import outside_level
+from treegram.kernels.input_checks import outside_level
 from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.multi_target import TakesSeveralTargets

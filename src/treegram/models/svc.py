@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
-from treegram.kernels.base import outside_level
 from treegram.kernels.grid import split_pipeline
+from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import all_classes
 from treegram.models.base import (
     STRENGTHS,
