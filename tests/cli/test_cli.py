@@ -20,7 +20,8 @@ from treegram import ODDCL, ODDST, Graphs, save_parquet, save_tu, summarize_grap
 from treegram.cli import COMMANDS
 from treegram.cli._data import ATOM_ATTRIBUTES, ATOM_LABELS, MOLECULE_FILES
 from treegram.cli._kernels import NAMES, parameter_texts
-from treegram.kernels.base import KERNELS, GraphKernel
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.registry import KERNELS
 
 N_GRAPHS = 8
 

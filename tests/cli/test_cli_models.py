@@ -17,6 +17,7 @@ from treegram import (
     ODDCL,
     WL,
     DropAttributes,
+    FeatureMap,
     GraphClassifier,
     GraphGP,
     GraphHopper,
@@ -24,7 +25,6 @@ from treegram import (
     Graphs,
     GraphSVC,
     KernelSum,
-    ODDCLFeatures,
     ShortestPath,
     load_model,
     save_model,
@@ -384,10 +384,10 @@ def test_kernels_warn_when_few_labels_are_shared():
 
 @pytest.mark.parametrize("n_features", [64, None])
 def test_features_warn_when_no_label_is_shared(n_features, tmp_path):
-    features = ODDCLFeatures(depth=1, method="nystroem", n_components=4, n_features=n_features).fit(make_graphs())
+    features = FeatureMap(ODDCL(1), n_components=4, n_features=n_features).fit(make_graphs())
     save_model(features, tmp_path / "features.tgm")
     for fitted in (features, load_model(tmp_path / "features.tgm")):
-        with pytest.warns(UserWarning, match=r"ODDCLFeatures was fitted on: they have 7, 8\. Do both use") as caught:
+        with pytest.warns(UserWarning, match=r"ODDCL was fitted on: they have 7, 8\. Do both use") as caught:
             fitted.transform(make_graphs(labels=(7, 8)))
         assert caught[0].filename == __file__
         few = make_graphs(labels=(2, 7), n_graphs=2) + make_graphs(labels=(8, 9), n_graphs=2)

@@ -15,7 +15,6 @@ from treegram import (
     Graphs,
     KernelSum,
     ODDCLApprox,
-    ODDCLFeatures,
     ShortestPath,
 )
 from treegram._core.errors import ParameterError
@@ -101,15 +100,6 @@ def test_without_variance_gamma_scale_is_the_default(make, attributes):
     graphs = Graphs.from_edges(EDGES, attributes=attributes)
     np.testing.assert_array_equal(make(gamma="scale").fit_transform(graphs), make().fit_transform(graphs))
     assert make(gamma="scale").fit(graphs[:0]).transform(graphs[:0]).shape == (0, 0)
-
-
-def test_gamma_scale_of_features_requires_fit():
-    options = {"method": "rff", "n_components": 64, "n_features": None}
-    graphs = graphs_of(50.0)
-    gamma = 1 / graphs.attributes.var(axis=0).sum()
-    rows = [ODDCLFeatures(gamma=value, **options).fit_transform(graphs).toarray() for value in ("scale", gamma)]
-    np.testing.assert_allclose(*rows, atol=1e-9)
-    assert ODDCLFeatures(gamma="scale", **{**options, "n_features": 8}).__sklearn_tags__().requires_fit
 
 
 @pytest.mark.parametrize("word", ["narrow", "white"])

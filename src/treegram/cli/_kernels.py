@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The names of the kernels in treegram.kernels, from the public names: help must not import the kernels.
 _SHORT = {"ODDCLApprox": "oddcl-approx", "ShortestPath": "sp", "StatisticsKernel": "statistics"}
-_OTHERS = {"FeatureMap", "KernelSum", "Nystroem", "ODDCLFeatures"}
+_OTHERS = {"FeatureMap", "KernelSum", "Nystroem"}
 NAMES = tuple(sorted(_SHORT.get(name, name.lower()) for name in treegram._HOMES["kernels"] if name not in _OTHERS))
 AUTO = "auto"
 SCALES = ("raw", "standard", "robust")
@@ -33,14 +33,14 @@ _WORDS = {"none": None, "yes": True, "no": False}
 
 def kernel_class(name: str) -> type[GraphKernel]:
     """Return the class of a kernel."""
-    from treegram.kernels.base import KERNELS
+    from treegram.kernels.registry import KERNELS
 
     return KERNELS[name]
 
 
 def _users_of(feature: str) -> list[str]:
     """Return the kernels that have a parameter, or a true class attribute, of this name."""
-    from treegram.kernels.base import KERNELS
+    from treegram.kernels.registry import KERNELS
 
     return [
         name
@@ -53,7 +53,7 @@ def _read_name(names: Sequence[str], text: str) -> str:
     """Check the name of a kernel, which may come from another package; for argparse."""
     if text.lower() in names:
         return text.lower()
-    from treegram.kernels.base import KERNELS
+    from treegram.kernels.registry import KERNELS
 
     if text in KERNELS:
         return text

@@ -170,7 +170,7 @@ class CSM(GraphKernel):
     def _raw_contributions(self, graphs: Graphs, described: MatchView, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Divide each matching equally among its nodes."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)
-        fitted = self._describe(self.graphs_[used], self._own_grid())
+        fitted = self._view_graphs(self.graphs_[used])
         sides = (described.nodes, fitted.nodes)
         return match_contributions(*sides, fitted.node_kernel, fitted.weights, weights[used], **self._options())
 

@@ -19,7 +19,7 @@ from treegram._core.parallel import send_tasks
 from treegram._core.params import Whole, Words, check_value
 from treegram._core.types import Floats
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.fields import graphs_digest
+from treegram.graphs.digest import digest_graphs
 from treegram.kernels.base import GraphKernel, complete_gram, normalize_gram
 from treegram.kernels.grid import split_pipeline
 
@@ -120,7 +120,8 @@ def _record(kernel: Any, graphs: Graphs, chunk: int, dtype: str) -> dict[str, An
         raise ParameterError(
             f"kernel of gram_to_zarr must not have functions as parameters, which a store cannot record; got {kernel!r}."
         )
-    return {"kernel": text, "graphs": graphs_digest(graphs), "n_graphs": len(graphs), "chunk": chunk, "dtype": dtype}
+    digest = digest_graphs(graphs, leave_out=("targets", "graph_names", "node_names"))  # which change no value
+    return {"kernel": text, "graphs": digest, "n_graphs": len(graphs), "chunk": chunk, "dtype": dtype}
 
 
 # -------------------------------------------------------------------- blocks
@@ -139,21 +140,18 @@ def _fit(kernel: Any, graphs: Graphs, chunk: int) -> tuple[list[Graphs], GraphKe
 def _write_block(shared: tuple[GraphKernel, Path], i: int, j: int, rows: Graphs, columns: Graphs) -> None:
     """Compute a block, and write it with its mirror image."""
     kernel, folder = shared
-    left = kernel._describe(rows, kernel._own_grid())
-    right = None if i == j else kernel._describe(columns, kernel._own_grid())
-    K = kernel._pair_sums(left, right)
-    K = K.reshape(K.shape[-2:])
+    K = kernel._gram(kernel._view_graphs(rows), None if i == j else kernel._view_graphs(columns))
     try:
         if i == j:
             self_kernels = kernel._finite(K.diagonal().copy())
-            complete_gram(K, self_kernels, kernel._normalization)
+            complete_gram(K, self_kernels, normalize=kernel.normalize)
             _write(folder / "gram", (i, i), K)
             _write(folder / "self_kernels", (i,), self_kernels)
         else:
             if kernel.normalize:
                 self_kernels = _zarr().open_array(folder / "self_kernels", mode="r")
                 own, other = (np.asarray(self_kernels.get_block_selection(block)) for block in (i, j))
-                normalize_gram(K, own, other, kernel._normalization)
+                normalize_gram(K, own, other, normalize=kernel.normalize)
             _write(folder / "gram", (i, j), K)
             _write(folder / "gram", (j, i), K.T)
     except OSError as error:

@@ -17,7 +17,7 @@ from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel, options_of
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import vectors_and_kernel
-from treegram.kernels.oddcl import TREE_GRID, TREE_OPTIONS, TREES, refuse_overflow, weigh
+from treegram.kernels.oddcl import TREE_GRID, TREE_OPTIONS, TREES, refuse_overflow, rescales, weigh
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import common_codes
@@ -165,10 +165,9 @@ class OrderedTrees(GraphKernel):
 
     def _describe(self, graphs: Graphs, grid: Grid) -> TreeView:  # noqa: ARG002 (no one-pass parameters)
         trees = ordered_trees(graphs, self.depth, tie_break=self.tie_break, **options_of(self, *TREE_OPTIONS))
-        rescale = self._normalization == "cosine"
-        if not rescale:
+        if not rescales(self):
             refuse_overflow(trees.phi.sizes, self.lam, self.depth)
-        weights = weigh(trees.phi, self.lam, trees.graph_ids, rescale=rescale).counts.data
+        weights = weigh(trees.phi, self.lam, trees.graph_ids, rescale=rescales(self)).counts.data
         return TreeView(len(graphs), trees, weights, *vectors_and_kernel(self, graphs))
 
     def _pair_sums(self, left: TreeView, right: TreeView | None) -> Floats:

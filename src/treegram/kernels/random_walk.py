@@ -215,16 +215,16 @@ class RandomWalk(ExplicitKernel):
             return radius, 1 + int(np.log(ROUNDING * (1 - root)) / np.log(root))
         return radius, 60 + int(3 * np.sqrt(LARGEST_EXPONENT) * root)  # (e t / k)^k for t = sqrt(600) root
 
-    def _name_feature(self, fitted: Any, column: int) -> str:
+    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:
         if not self._has_labels:
-            return f"walks of {counted(int(fitted.steps[column]), 'step')}"
-        node = int(fitted.nodes[column])
-        name = node_name(self.graphs_, node, self.missing_labels) if self.use_labels else "*"
-        if not fitted.steps[column]:
+            return f"walks of {counted(int(features.steps[column]), 'step')}"
+        node = int(features.nodes[column])
+        name = node_name(graphs, node, self.missing_labels) if self.use_labels else "*"
+        if not features.steps[column]:
             return name
-        bond = f"{edge_name(self.graphs_, int(fitted.arcs[column]))}:" if self.use_edge_labels else ""
-        rest = int(np.searchsorted(fitted.codes, fitted.rests[column]))
-        return f"{name}-{bond}{self._name_feature(fitted, rest)}"
+        bond = f"{edge_name(graphs, int(features.arcs[column]))}:" if self.use_edge_labels else ""
+        rest = int(np.searchsorted(features.codes, features.rests[column]))
+        return f"{name}-{bond}{self._name_feature(graphs, features, rest)}"
 
 
 @parameters

@@ -162,7 +162,7 @@ class ShortestPath(GraphKernel):
     def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Divide what each pair of ends adds equally between the two."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)  # a support vector machine has few of these
-        view = self._fitted if len(used) == len(weights) else self._describe(self.graphs_[used], self._own_grid())
+        view = self._fitted if len(used) == len(weights) else self._view_graphs(self.graphs_[used])
         (alone, order), fitted, weights = self._view(graphs, join_equal=False), view.ends, weights[used]
         new = alone.ends
         lengths = self._length_weights(new, fitted)

@@ -29,8 +29,8 @@ from treegram._core.parallel import run_tasks
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import AUTO, KERNELS, PRECOMPUTED
 from treegram.kernels.grid import grid_points, split_pipeline, with_parameters
+from treegram.kernels.registry import AUTO, KERNELS, PRECOMPUTED
 from treegram.models.auto import Candidate, with_jobs
 
 Splits: TypeAlias = list[tuple[Ints, Ints]]

@@ -19,6 +19,7 @@ from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.kernels.grid import split_pipeline
+from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import all_classes
 from treegram.models.base import (
     STRENGTHS,
@@ -181,7 +182,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
                 f"folds, {n_folds}: some folds are scored without it. Use fewer folds, or leave this class out."
             )
         if text:
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warnings.warn(text, UserWarning, stacklevel=outside_level())
         return folds(targets, min(n_folds, n_possible), self.random_state)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:
@@ -202,7 +203,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
                 f"{fits.n_unconverged} of {fits.n_fits} fits did not converge. Gram matrices must be positive "
                 "semidefinite, and C times their entries at most about 1e8: normalize the kernel, or leave out large C.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=outside_level(),
             )
 
     def decision_function(self, X: Any) -> Floats:
