@@ -239,11 +239,11 @@ def structures():
 @pytest.mark.filterwarnings("always")
 def test_folder_of_structures_from_fit_to_explain(run, structures):
     words = "structures --graphs classes.csv --graph-column protein --target class"
-    code, out, err = run(f"fit {words} --contact 6 --attributes invariant --kernel wl --folds 2 --jobs 1 -o model.tgm")
+    code, out, err = run(f"fit {words} --contact 6 --attributes coordinates --kernel wl --folds 2 --jobs 1 -o model.tgm")
     assert code == 0, err
     assert "GraphSVC of 11 graphs of structures, " in out
     assert "Left out 1 graph without a value for 'class'." in err
-    assert repr(tg.load_model("model.tgm")[0]) == "ProteinGraphs(attributes='invariant', contact=6.0)"
+    assert repr(tg.load_model("model.tgm")[0]) == "ProteinGraphs(attributes='coordinates', contact=6.0)"
     Path("new").mkdir()
     write_pdb("new/7abc.pdb", ["ALA", "GLY", "CYS", "LEU"] * 4, 1.9)
     table = rows(run("predict model.tgm new")[1])

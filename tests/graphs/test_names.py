@@ -316,7 +316,7 @@ def test_pdb_files_name_graphs_and_residues(tmp_path):
     graphs = Graphs.from_pdb(tmp_path / "1abc.pdb")
     assert graphs.graph_names.tolist() == ["1abc"]
     assert graphs.node_names.tolist() == ["A/141 CYS", "A/142 GLY"]
-    assert graphs.attribute_names == ("x", "y", "z")
+    assert graphs.attribute_names[0] == "burial"
     structure = gemmi.read_structure(str(tmp_path / "1abc.pdb"))
     structure.make_mmcif_document().write_file(str(tmp_path / "2xyz.1.cif"))
     assert Graphs.from_pdb([tmp_path / "2xyz.1.cif"], attributes=None).graph_names.tolist() == ["2xyz.1"]

@@ -57,7 +57,7 @@ LABEL = (
 )
 ATTRIBUTES = (
     "columns that make up the vector of nodes (default: all others that hold numbers), or properties that make up the vector of "
-    f"atoms: {ATOM_ATTRIBUTES} (default: none), or of residues: coordinates (default), invariant or none"
+    f"atoms: {ATOM_ATTRIBUTES} (default: none), or of residues: invariant (default), coordinates or none"
 )
 EDGE_ATTRIBUTES = "columns that make up the vector of edges (default: all others that hold numbers)"
 TARGET = "column of a table or property of an SDF file with the targets; number of the column in a .smi file; treegram fit takes several"

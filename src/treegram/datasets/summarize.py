@@ -182,7 +182,7 @@ def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
 def _copies(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, int]:
     """Count graphs that equal an earlier one node by node, and those of them with a different target."""
     first: dict[str, int] = {}
-    digests = digest_each(graphs, ("targets", "graph_names", "node_names"))
+    digests = digest_each(graphs, ("targets", "graph_names", "node_names", "positions"))
     originals = [first.setdefault(digest, i) for i, digest in enumerate(digests)]
     other = [y is not None and bool(np.any(y[original] != y[i])) for i, original in enumerate(originals)]
     return {"graphs": len(graphs) - len(first), "other_target": sum(other)}

@@ -710,5 +710,5 @@ def _graph_keys(graphs: Graphs, scales: Floats | None) -> list[str]:
     vectors = graphs.attributes
     if vectors is not None and scales is not None:
         vectors = np.round(vectors / np.where(scales > 0, scales, 1.0), _DIGITS) + 0.0  # 0 rather than -0
-    names = ("graph_names", "node_names", *COLUMN_NAMES)
+    names = ("graph_names", "node_names", "positions", *COLUMN_NAMES)
     return digest_each(graphs.assign(attributes=vectors), leave_out=("targets", *names))
