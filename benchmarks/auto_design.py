@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import treegram as tg
 from common import load, table
 from treegram._core.parallel import one_blas_thread
-from treegram.models.auto import auto_candidates, class_targets, fit_machine, most_likely, stack
+from treegram.models.auto import auto_candidates, class_targets, fit_least_squares, most_likely, stack
 from treegram.models.svc import folds
 
 DESIGN_SETS = [
@@ -99,14 +99,14 @@ def score_set(name: str, folder: Path) -> dict[tuple[str, str], float]:
     right: dict[tuple[str, str], list[bool]] = {}
     for train, test in folds(codes, min(OUTER, int(np.bincount(codes).max())), 7):
         Y, ones = class_targets(codes[train], n_classes), np.ones(len(train))
-        machines = [fit_machine(K[np.ix_(train, train)], Y, ones) for K in by_name.values()]
+        machines = [fit_least_squares(K[np.ix_(train, train)], Y, ones) for K in by_name.values()]
         decisions = [
             K[np.ix_(test, train)] @ one.coefficients + one.intercept
             for K, one in zip(by_name.values(), machines, strict=True)
         ]
         for left_out in ["", *names]:
             kept = [i for i, one in enumerate(names) if one != left_out]
-            errors, held_out = np.array([machines[i].error for i in kept]), [machines[i].held_out for i in kept]
+            errors, held_out = np.array([machines[i].error for i in kept]), [machines[i].loo_predictions for i in kept]
             for rule, weigh in RULES.items():
                 total = np.tensordot(weigh(errors, held_out, Y), [decisions[i] for i in kept], 1)
                 found = (most_likely(total) == codes[test]).tolist()

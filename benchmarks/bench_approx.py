@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 import treegram as tg
 from bench_memory import resident
 from common import PAPER_SETS, best_of, load, table
-from treegram import ODDCLApprox, ODDCLFeatures
+from treegram import ODDCL, FeatureMap, ODDCLApprox
 
 DEPTHS, LAMS = [0, 1, 2, 3], [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]
 COMPONENTS = {"SYNTHETICnew": 64, "PROTEINS": 61}  # 512 elsewhere
@@ -130,7 +130,7 @@ def measure_accuracy(name: str) -> list[object]:
 def measure_linear(name: str) -> list[object]:
     graphs = load(name)
     y = graphs.targets
-    features = ODDCLFeatures(depth=3, random_state=0)
+    features = FeatureMap(ODDCL(3), random_state=0)
     Z, K = features.fit_transform(graphs), tg.ODDCL(depth=3).fit_transform(graphs)
 
     def ridge_score(train: np.ndarray, test: np.ndarray) -> float:
@@ -202,11 +202,11 @@ def run_stream(n_graphs: int) -> tuple[float, float, float, float]:
     return fitted - start, end - fitted, peak, model.score(features.transform(new), new.targets)
 
 
-def make_features() -> ODDCLFeatures:
-    return ODDCLFeatures(depth=3, random_state=0, n_jobs=1)
+def make_features() -> FeatureMap:
+    return FeatureMap(ODDCL(3), random_state=0, n_jobs=1)
 
 
-def fit_stream(features: ODDCLFeatures, n_graphs: int) -> SGDClassifier:
+def fit_stream(features: FeatureMap, n_graphs: int) -> SGDClassifier:
     """Train a linear model on chunks, one after the other."""
     model = SGDClassifier(average=True, random_state=0)
     for i in range(n_graphs // CHUNK):

@@ -42,7 +42,7 @@ COSTS = [
             tg.NSPDK(),
             tg.P2K(),
             tg.KernelSum([tg.WL(), tg.ODDCL(depth=1)]),
-            tg.ODDCLFeatures(depth=2, method="nystroem", n_components=128),
+            tg.FeatureMap(tg.ODDCL(2), n_components=128),
             tg.CSM(),
         )
     ),
@@ -104,7 +104,7 @@ def cost(name: str, kernel: Any) -> list[object]:
     graphs = load(name)
     graphs = graphs[np.random.default_rng(0).permutation(len(graphs))[:200]]
     y, n_fitted = np.unique(graphs.targets, return_inverse=True)[1], min(100, len(graphs) // 2)
-    is_linear = isinstance(kernel, tg.ODDCLFeatures)
+    is_linear = isinstance(kernel, tg.FeatureMap)
     size = f", max_size={kernel.max_size}" if isinstance(kernel, tg.CSM) else ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about widths that do not suit the vectors

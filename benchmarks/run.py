@@ -24,7 +24,6 @@ NAMES = (
     "selection",
     "explain",
     "gp",
-    "probability",
     "search",
     "model_files",
 )

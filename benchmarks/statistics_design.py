@@ -15,7 +15,7 @@ from scipy.spatial.distance import pdist, squareform
 
 import treegram as tg
 from common import load, table
-from treegram.models.auto import class_targets, fit_machine, most_likely
+from treegram.models.auto import class_targets, fit_least_squares, most_likely
 
 DESIGN_SETS = (
     *("MUTAG", "BZR_MD", "COX2_MD", "PROTEINS_full", "COIL-RAG", "ENZYMES", "MSRC_9", "Letter-high"),
@@ -44,8 +44,8 @@ GROUPS = {
 
 
 def accuracy(K: np.ndarray, codes: np.ndarray) -> float:
-    machine = fit_machine(K, class_targets(codes, codes.max() + 1), np.ones(len(codes)))
-    return 100 * float((most_likely(machine.held_out) == codes).mean())
+    machine = fit_least_squares(K, class_targets(codes, codes.max() + 1), np.ones(len(codes)))
+    return 100 * float((most_likely(machine.loo_predictions) == codes).mean())
 
 
 def without(kernel: tg.StatisticsKernel, words: tuple[str, ...]) -> np.ndarray:

@@ -5,7 +5,7 @@ The error of an approximation
 :class:`treegram.ODDCLApprox` replaces the node kernel by inner products of explicit vectors. How good is that? The
 figure shows the error of the Gram matrix against the number of components, for each way to make the vectors.
 
-``method="auto"`` uses the exact kernel where that is fast, and Nystroem elsewhere.
+The exact kernel is often as fast up to a few thousand graphs.
 """
 
 import matplotlib.pyplot as plt

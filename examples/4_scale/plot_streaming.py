@@ -2,7 +2,7 @@
 Learn from a stream
 ===================
 
-A million graphs have a Gram matrix of 8 TB. :class:`treegram.ODDCLFeatures` returns one row per graph instead, so that a
+A million graphs have a Gram matrix of 8 TB. :class:`treegram.FeatureMap` returns one row per graph instead, so that a
 linear model can learn chunk by chunk, in the memory of one chunk.
 
 The chunks here are cut from the digits. :func:`treegram.iter_tu` reads them from files.
@@ -22,8 +22,10 @@ chunks = [slice(start, start + 100) for start in range(0, 1400, 100)]
 # The features are fitted on the first chunk. With Fourier features, the columns depend on the parameters alone.
 # After each chunk, the model is tested on held-out graphs.
 
-features = tg.ODDCLFeatures(
-    depth=1, method="rff", n_components=128, n_features=2048, random_state=0
+features = tg.FeatureMap(
+    tg.ODDCLApprox(1, method="rff", n_components=128, random_state=0),
+    n_features=2048,
+    random_state=0,
 ).fit(graphs[chunks[0]])
 rows_test = features.transform(test)
 model = SGDClassifier(loss="log_loss", alpha=1e-5, average=True, random_state=0)

@@ -42,7 +42,7 @@ with (folder / "classes.csv").open("w", newline="") as table:
 # A node is a residue, and edges join residues whose CA atoms are at most 8 ångströms apart. The model is fitted on the first 40
 # structures and explained on the others. The page needs no other file and no network.
 
-graphs = tg.Graphs.from_pdb(sorted(folder.glob("*.pdb")), attributes="invariant")
+graphs = tg.Graphs.from_pdb(sorted(folder.glob("*.pdb")))
 y = np.loadtxt(folder / "classes.csv", str, delimiter=",", skiprows=1, usecols=1)
 model = tg.GraphClassifier().fit(graphs[:40], y[:40])
 print(f"accuracy on new structures: {model.score(graphs[40:], y[40:]):.0%}")

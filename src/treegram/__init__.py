@@ -73,7 +73,6 @@ _HOMES = {
         "KernelSum",
         "Nystroem",
         "ODDCLApprox",
-        "ODDCLFeatures",
         "OrderedTrees",
         "RandomWalk",
         "ShortestPath",

@@ -20,7 +20,8 @@ from treegram import ODDCL, ODDST, Graphs, save_parquet, save_tu, summarize_grap
 from treegram.cli import COMMANDS
 from treegram.cli._data import ATOM_ATTRIBUTES, ATOM_LABELS, MOLECULE_FILES
 from treegram.cli._kernels import NAMES, parameter_texts
-from treegram.kernels.base import KERNELS, GraphKernel
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.registry import KERNELS
 
 N_GRAPHS = 8
 
@@ -112,7 +113,7 @@ def test_gram_grid_over_one_parameter_takes_the_other_from_its_option(run, folde
         (["--node-kernel", "linear"], "node_kernel", "linear"),
         (["--missing-labels", "constant"], "missing_labels", "constant"),
         (["--use-edge-labels"], "use_edge_labels", True),
-        (["--no-normalize"], "normalize", False),
+        (["--normalize", "no"], "normalize", False),
         (["--jobs", "2"], "n_jobs", 2),
     ],
 )
@@ -124,7 +125,8 @@ def test_gram_options_set_kernel_parameters(run, folder, words, parameter, value
 
 def test_gram_finds_data_in_the_data_folder(run, folder, monkeypatch, tmp_path_factory):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    assert run("gram", "TINY", "--data-dir", folder, "--no-download", "-o", "K.npz")[0] == 0
+    monkeypatch.setenv("TREEGRAM_DATA", str(folder))
+    assert run("gram", "TINY", "--no-download", "-o", "K.npz")[0] == 0
 
 
 # -------------------------------------------------------------------- kernels and their options
@@ -157,7 +159,8 @@ def test_kernel_help_describes_every_parameter(run, name, monkeypatch):
     assert set(texts) == set(KERNELS[name]().get_params())
     for parameter, text in texts.items():
         if parameter != "n_jobs":
-            assert "--" + parameter.replace("_", "-") in out
+            option = parameter.replace("_", "-")
+            assert f"--{option} " in out or f"--no-{option} " in out
             assert text in out
         assert "`" not in text
         assert "\\" not in text
@@ -226,7 +229,7 @@ def test_new_kernel_gets_its_options_without_extra_code(run, folder, monkeypatch
         ("gram ENZMES --no-download -o K.npz", "Unknown data set 'ENZMES'"),
         ("gram none/TINY -o K.npz", "The folder none/TINY does not exist"),
         ("gram TINY --node-kernel chi2 -o K.npz", "egative"),
-        ("gram TINY --lam 1e200 --no-normalize -o K.npz", "lam ** size overflows: at depth=3"),
+        ("gram TINY --lam 1e200 --normalize no -o K.npz", "lam ** size overflows: at depth=3"),
         ("info none/TINY", "treegram info: error: The folder none/TINY does not exist"),
         ("demo --graphs 0", "argument --graphs: expected a whole number of at least 1, got '0'"),
         ("demo -o TINY/TINY_A.txt", "treegram demo: error: TINY/TINY_A.txt: File exists"),
@@ -297,7 +300,7 @@ def test_full_disk_is_reported_before_computing(run, folder, monkeypatch):
     monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
     code, _, err = run("gram", "TINY", "-o", "K.npz")
     assert code == 2
-    assert "K.npz needs 5.12e-07 GB, but the disk has only 1e-06 GB left." in err
+    assert "K.npz needs 1.0 MB, but the disk has only 0.0 MB left." in err
 
 
 def test_read_only_folder_is_reported_before_computing(run, folder, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from treegram import Graphs, ScaleAttributes
 from treegram._core import jit
 from treegram.cli import main, precompile
-from treegram.kernels.base import KERNELS
+from treegram.kernels.registry import KERNELS
 
 AFTERWARDS = """
 import numpy as np, treegram as tg
@@ -46,7 +46,7 @@ def test_help_shows_the_cache_folder(capsys):
 @pytest.mark.filterwarnings("ignore::UserWarning")  # the command ignores warnings about its small graphs
 def test_tasks_run_kernels_models_and_readers(monkeypatch):
     kernels = {name: KERNELS[name] for name in ("wl", "oddcl")}
-    monkeypatch.setattr("treegram.kernels.base.KERNELS", kernels)
+    monkeypatch.setattr("treegram.kernels.registry.KERNELS", kernels)
     tasks = list(precompile._tasks())
     assert len(tasks) == 2 * len(kernels) + 1 + 6  # only one of the two kernels has features
     for task in tasks:

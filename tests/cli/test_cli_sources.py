@@ -161,7 +161,7 @@ def test_evaluate_and_explain_read_tables(run):
         (f"info {TABLES} --attributes mass", "nodes.csv: no column is called 'mass'; there are 'graph', 'node', 'label', 'charge', 'place', 'remark'."),
         (f"info {TABLES} --attributes remark", "nodes.csv:2: expected numbers in the column 'remark'; got 'note'."),
         (f"info {TABLES} --graph-column molecule", "nodes.csv: no column is called 'molecule'"),
-        (f"info {TABLES} --source-column first", "edges.csv: no column is called 'first'"),
+        (f"info {TABLES} --edge-from first", "edges.csv: no column is called 'first'"),
         (f"info {TABLES} --hydrogens", "--hydrogens is for files of molecules (.smi, .sdf, .csv, .tsv), which nodes.csv is not."),
         ("info --nodes nodes.txt --edges edges.csv", "nodes.txt: the name of a table must end in .csv, .tsv or .parquet."),
         ("info --nodes none.csv --edges edges.csv", "none.csv cannot be read: No such file or directory"),
@@ -239,11 +239,11 @@ def structures():
 @pytest.mark.filterwarnings("always")
 def test_folder_of_structures_from_fit_to_explain(run, structures):
     words = "structures --graphs classes.csv --graph-column protein --target class"
-    code, out, err = run(f"fit {words} --contact 6 --attributes invariant --kernel wl --folds 2 --jobs 1 -o model.tgm")
+    code, out, err = run(f"fit {words} --contact 6 --attributes coordinates --kernel wl --folds 2 --jobs 1 -o model.tgm")
     assert code == 0, err
     assert "GraphSVC of 11 graphs of structures, " in out
     assert "Left out 1 graph without a value for 'class'." in err
-    assert repr(tg.load_model("model.tgm")[0]) == "ProteinGraphs(attributes='invariant', contact=6.0)"
+    assert repr(tg.load_model("model.tgm")[0]) == "ProteinGraphs(attributes='coordinates', contact=6.0)"
     Path("new").mkdir()
     write_pdb("new/7abc.pdb", ["ALA", "GLY", "CYS", "LEU"] * 4, 1.9)
     table = rows(run("predict model.tgm new")[1])
@@ -283,8 +283,8 @@ def test_predict_and_info_read_molecules_from_standard_input(run, feed):
     assert (code, err) == (0, "")
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["prediction"] for line in lines] == ["True", "False"]
-    assert [(line["graph"], line["smiles"]) for line in lines] == [("pentanol", "CCCCCO"), ("CCCCCN", "CCCCCN")]
-    assert list(lines[0])[2:] == ["prediction", "probability of False", "probability of True"]
+    assert [(line["graph"], line["smiles"]) for line in lines] == [("pentanol", "CCCCCO"), (1, "CCCCCN")]
+    assert list(lines[0])[2:] == ["prediction"]
     feed("id,text\n1,CCCCCO\n")
     assert len(rows(run("predict model.tgm - --smiles-column text")[1])) == 1
     feed("CCO\nCCN\n")

@@ -5,6 +5,7 @@ import errno
 import os
 import re
 import resource
+import socket
 import stat
 from pathlib import Path
 from types import SimpleNamespace
@@ -195,6 +196,29 @@ def test_unwritable_target_raises(tmp_path, name, error, message):
         check_writable(tmp_path / name)
 
 
+@unix
+@pytest.mark.parametrize("kind", ["pipe", "socket", "dangling link", "link to a pipe", "link to a folder", "folder"])
+def test_only_regular_files_are_replaced(kind, tmp_path):
+    """A device or a pipe that became a file would be gone."""
+    path = tmp_path / "file"
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    goals = {"dangling link": "nothing", "link to a pipe": "pipe", "link to a folder": "folder"}
+    if kind in goals:
+        path.symlink_to(tmp_path / goals[kind])
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+    else:
+        path = tmp_path / kind
+    before = path.lstat()
+    for attempt in (check_writable, write):
+        with pytest.raises(OSError, match=r"it is no regular file, and would be lost|is a folder"):
+            attempt(path)
+    assert path.lstat() == before
+    assert not list(tmp_path.glob(".treegram-*"))
+
+
 def test_read_only_folder_raises(tmp_path, monkeypatch):
     def refuse(dir):  # noqa: A002 (tempfile's name)
         raise PermissionError(errno.EACCES, "Permission denied")
@@ -205,7 +229,7 @@ def test_read_only_folder_raises(tmp_path, monkeypatch):
 
 
 def test_too_little_disk_space_raises(tmp_path, monkeypatch):
-    monkeypatch.setattr(_files.shutil, "disk_usage", lambda path: SimpleNamespace(free=2_000_000))
-    check_space(tmp_path / "file", 900_000)
-    with pytest.raises(OSError, match=r"file needs 0.001 GB, but the disk has only 0.002 GB left"):
+    monkeypatch.setattr(_files.shutil, "disk_usage", lambda path: SimpleNamespace(free=1_500_000))
+    check_space(tmp_path / "file", 400_000)
+    with pytest.raises(OSError, match=r"file needs 2.0 MB, but the disk has only 1.5 MB left"):
         check_space(tmp_path / "file", 1_000_000)

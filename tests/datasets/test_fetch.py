@@ -286,6 +286,17 @@ def test_damaged_archives_raise(home, mirror, damage):
     assert_nothing_is_left(home)
 
 
+def test_error_without_a_text_is_named_by_its_type(home, mirror, monkeypatch):
+    def fail(*_):
+        raise EOFError
+
+    mirror(zipped(members()))
+    monkeypatch.setattr(zipfile.ZipFile, "open", fail)
+    with pytest.raises(DatasetError, match=r"The archive of 'SET' cannot be unpacked \(EOFError\). Try again."):
+        load_tu("SET", data_dir=home)
+    assert_nothing_is_left(home)
+
+
 def test_damaged_bzip2_stream_raises(home, mirror):
     data = zipped(members(), zipfile.ZIP_BZIP2)
     mirror(data.replace(b"BZh9", b"BZh0"))  # bz2 raises a plain OSError

@@ -44,7 +44,6 @@ from treegram import (
     NeighborMeans,
     Nystroem,
     ODDCLApprox,
-    ODDCLFeatures,
     OrderedTrees,
     ScaleAttributes,
     ShortestPath,
@@ -54,10 +53,9 @@ from treegram import (
 )
 from treegram._core.errors import ParameterError
 from treegram.explanations.contributions import in_training
-from treegram.kernels import oddcl_approx
-from treegram.kernels.base import KERNELS as REGISTERED
-from treegram.kernels.base import GraphKernel, parameters
-from treegram.kernels.oddcl import tree_groups
+from treegram.kernels import GraphKernel, parameters
+from treegram.kernels.oddcl import count_trees
+from treegram.kernels.registry import KERNELS as REGISTERED
 
 KERNELS = {
     "ODDCL": ODDCL(depth=2, lam=0.8),
@@ -185,6 +183,14 @@ def test_features_of_a_sum_are_prefixed_by_their_kernel():
     assert without.top_features(0) == []
 
 
+def test_trees_are_counted_once():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = fitted_ridge(ODDCL(depth=2, lam=0.8), graphs)
+    with mock.patch("treegram.kernels.oddcl.count_trees", wraps=count_trees) as counted:
+        explain(model, graphs)
+    assert counted.call_count == 1
+
+
 def test_contributions_match_a_hand_calculation():
     """A path N-C-O against an edge C-O: N occurs only in the path; C and O match by label, O also by its neighbor."""
     graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
@@ -247,11 +253,11 @@ def test_linear_models_on_explicit_features(name):
 
 
 HASHED = {
-    "hashed": ODDCLFeatures(depth=2, lam=1.2, n_features=64),
-    "few columns, not normalized": ODDCLFeatures(depth=1, n_features=5, normalize=False),
-    "Fourier": ODDCLFeatures(depth=1, method="rff", n_components=8, n_features=64),
-    "a column for each": ODDCLFeatures(depth=2, n_features=None, gamma="scale"),
-    "a column for each, not normalized": ODDCLFeatures(depth=1, lam=0.5, n_features=None, normalize=False),
+    "hashed": FeatureMap(ODDCL(2, lam=1.2), n_features=64),
+    "few columns, not normalized": FeatureMap(ODDCL(1, normalize=False), n_features=5),
+    "Fourier": FeatureMap(ODDCLApprox(1, method="rff", n_components=8), n_features=64),
+    "a column for each": FeatureMap(ODDCL(2, gamma="scale"), n_features=None),
+    "a column for each, not normalized": FeatureMap(ODDCL(1, lam=0.5, normalize=False), n_features=None),
 }
 
 
@@ -280,7 +286,7 @@ def test_linear_models_on_features_of_trees_and_attributes(name, collection):
         sums = np.column_stack([np.asarray(one.sum(axis=1)).ravel() for one in features]) + found.intercept
         np.testing.assert_allclose(sums.reshape(expected.shape), expected, rtol=0, atol=1e-9)
         assert found.graph_contributions is None
-    assert set(found.feature_names) == set(feature_names(ODDST(HASHED[name].depth).fit(graphs)))
+    assert set(found.feature_names) == set(feature_names(ODDST(HASHED[name].kernel.depth).fit(graphs)))
 
 
 @pytest.mark.parametrize("name", ["few columns, not normalized", "a column for each, not normalized"])
@@ -290,27 +296,25 @@ def test_contribution_of_a_node_comes_from_its_own_trees(name):
     model = make_pipeline(HASHED[name], Ridge()).fit(graphs, np.sin(np.arange(len(graphs))))
     features, found = model[0], explain(model, graphs, attribute_to="root")
     for graph, contributions in zip(graphs, found.node_contributions, strict=True):
-        (trees,) = tree_groups(features, graph, [features.depth], [features.lam])
+        trees = feature_map._features_of(features.kernel_, graph)
         for node, value in enumerate(contributions):
             counts = (sp.diags((np.arange(graph.n_nodes) == node).astype(float)) @ trees.counts).tocsr()
-            alone = [replace(trees, counts=counts)]
-            with mock.patch.object(oddcl_approx, "tree_groups", return_value=alone):
-                row = features._rows(graph)
+            alone = replace(trees, counts=counts)
+            with mock.patch.object(feature_map, "_features_of", return_value=alone):
+                row = features.transform(graph)
             np.testing.assert_allclose(value, (row @ model[1].coef_).item(), rtol=0, atol=1e-9)
 
 
 def test_models_that_are_not_linear_in_the_features_raise():
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     y = np.arange(len(graphs)) % 2
-    rows = ODDCLFeatures(depth=1, n_features=None)
+    rows = FeatureMap(ODDCL(1), n_features=None)
     with pytest.raises(
         ParameterError, match=r"must be a fitted linear model, with coef_, such as LogisticRegression.*got KNeigh"
     ):
         explain(make_pipeline(rows, KNeighborsClassifier()).fit(graphs, y), graphs)
     between = make_pipeline(rows, MaxAbsScaler(), LogisticRegression()).fit(graphs, y)
-    with pytest.raises(
-        ParameterError, match="a linear model on the rows of a FeatureMap, of ODDCLFeatures or of Nystroem"
-    ):
+    with pytest.raises(ParameterError, match="a linear model on the rows of a FeatureMap or of Nystroem"):
         explain(between, graphs)
 
 
@@ -490,7 +494,7 @@ def test_unsupported_models_raise():
 
 def test_weights_of_wrong_length_raise_before_compiled_code_reads_them():
     graphs, y = zoo.LAWS_HOLD_ON["mixed"].pack(), np.arange(11) % 2
-    for features in (ODDCLFeatures(depth=1, n_features=64), FeatureMap(WL()), Nystroem(WL(), 4)):
+    for features in (FeatureMap(ODDCL(1), n_features=64), FeatureMap(WL()), Nystroem(WL(), 4)):
         model = make_pipeline(features, LogisticRegression()).fit(graphs, y)
         n_columns = model[-1].coef_.shape[1]
         for wrong in (np.ones((1, 3)), np.ones((1, n_columns + 1)), np.ones((2, n_columns)), np.ones((1, 0))):

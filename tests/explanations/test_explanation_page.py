@@ -25,7 +25,6 @@ from treegram import (
     KernelSum,
     Nystroem,
     ODDCLApprox,
-    ODDCLFeatures,
     ScaleAttributes,
     StatisticsKernel,
     explain,
@@ -263,7 +262,7 @@ def test_regressors_and_linear_models(tmp_path):
 
 def test_linear_models_on_features_of_trees_and_attributes(tmp_path):
     graphs, y, _ = make_motifs(20, n_attributes=2, random_state=0)
-    linear = make_pipeline(ODDCLFeatures(depth=1, n_features=None), LogisticRegression()).fit(graphs, y)
+    linear = make_pipeline(FeatureMap(ODDCL(1), n_features=None), LogisticRegression()).fit(graphs, y)
     page = written(tmp_path, linear, graphs[:1])
     assert "Most similar training graphs" not in page
     np.testing.assert_allclose(numbers_after("together", page), linear.decision_function(graphs[0]), rtol=1e-5)

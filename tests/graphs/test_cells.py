@@ -61,6 +61,11 @@ def read_parquet(cells):
     return read_node_tables(cells, "parquet")
 
 
+def read_values(read, cells):
+    table = read(cells)
+    return table.values(table.targets[0])
+
+
 READERS = [read_csv, read_smi, read_sdf, read_node_tables, read_parquet]
 
 
@@ -81,9 +86,8 @@ READERS = [read_csv, read_smi, read_sdf, read_node_tables, read_parquet]
     ],
 )
 def test_every_reader_reads_cells_alike(read, cells, ids, values, kind):
-    table = read(cells)
-    found_ids, y = table.values(table.targets[0])
-    assert (found_ids.tolist(), y.tolist(), y.dtype.kind) == (ids, values, kind)
+    ids_with_value, y = read_values(read, cells)
+    assert (ids_with_value.tolist(), y.tolist(), y.dtype.kind) == (ids, values, kind)
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -111,8 +115,7 @@ def test_every_reader_refuses_alike(read, cells, place, message):
         read_parquet: f"graphs.parquet: row {place}",
     }
     with pytest.raises(tg.DatasetError, match=f"^{places[read]}: .*{pattern}"):
-        table = read(cells)
-        table.values(table.targets[0])
+        read_values(read, cells)
 
 
 def test_parquet_cells_keep_their_types():

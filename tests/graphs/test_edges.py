@@ -8,11 +8,11 @@ from treegram import (
     ODDCL,
     ODDST,
     BinEdgeAttributes,
+    FeatureMap,
     Graphs,
     GraphSVC,
     InvalidGraphError,
     ModelFileError,
-    ODDCLFeatures,
     ScaleAttributes,
     load_model,
     save_model,
@@ -78,7 +78,7 @@ def test_kernel_uses_the_bins_and_stays_positive_semidefinite():
     assert np.linalg.eigvalsh(K)[0] > -1e-10
 
 
-@pytest.mark.parametrize("estimator", [GraphSVC("wl", param_grid={}, C=1, cv=2), ODDCLFeatures(depth=1)])
+@pytest.mark.parametrize("estimator", [GraphSVC("wl", param_grid={}, C=1, cv=2), FeatureMap(ODDCL(1))])
 def test_unused_edge_attributes_warn_once(estimator):
     graphs, y = paths([[1.0, 2.0]] * 8), np.arange(8) % 2
     with pytest.warns(UserWarning, match="does not use the .*edge vectors") as record:

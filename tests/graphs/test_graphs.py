@@ -689,7 +689,7 @@ def test_masked_arrays_without_masked_values_are_accepted():
         (3, "X must be a Graphs collection or a list of graphs; got int"),
         ("MUTAG", "X must be a Graphs collection or a list of graphs; got str"),
         ({}, "X must be a Graphs collection or a list of graphs; got dict"),
-        ([1, 2], "got a list that holds int. Create a collection with Graphs.from_edges"),
+        ([1, 2], r"got a list that holds int\. .* here, use Graphs.from_smiles for SMILES, Graphs.from_edges"),
         ([Graphs.from_edges([[]]), "C"], "got a list that holds str"),
     ],
 )

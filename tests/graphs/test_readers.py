@@ -3,13 +3,16 @@
 The PyTorch Geometric readers are skipped if torch is not installed, as in ``make test``; see CONTRIBUTING.md.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from treegram import ODDCL, BinEdgeAttributes, Graphs, InvalidGraphError
+from treegram import ODDCL, WL, BinEdgeAttributes, Graphs, InvalidGraphError
+from treegram.graphs import as_graphs
 
 EDGES = [[(0, 1), (1, 2), (2, 3), (3, 0), (1, 3)], [(0, 1), (2, 1)], []]
 N_NODES = [4, 4, 1]
@@ -320,3 +323,108 @@ def test_unused_data_is_listed_in_one_warning(reader, monkeypatch):
     ) as caught:
         reader()
     assert len(caught) == 1
+
+
+# -------------------------------------------------------------------- lists of other libraries' graphs as X
+
+
+def grakel_items():
+    return [({(0, 1): 1, (1, 0): 1}, {0: "C", 1: "O"}), ({(0, 1): 1, (1, 0): 1}, {0: "C", 1: "C"})]
+
+
+class Tensors(dict):
+    """What treegram needs of a Data object of PyTorch Geometric."""
+
+    num_nodes = 2
+    edge_index = property(lambda self: self["edge_index"])
+
+
+def list_of(library):
+    if library == "grakel":
+        return grakel_items()
+    if library == "grakel.Graph":
+        grakel = pytest.importorskip("grakel")
+        return [grakel.Graph(*item) for item in grakel_items()]
+    if library == "rdkit":
+        chem = pytest.importorskip("rdkit.Chem")
+        return [chem.MolFromSmiles("CO"), chem.MolFromSmiles("CC")]
+    if library == "pyg":
+        pairs = np.array([[0, 1], [1, 0]])
+        return [
+            Tensors(edge_index=pairs, x=np.eye(2), y=np.zeros((2, 3, 4))),
+            Tensors(edge_index=pairs, x=np.ones((2, 2))),
+        ]
+    made = Graphs.from_edges([[(0, 1)], [(0, 1)]], labels=[["C", "O"], ["C", "C"]])
+    if library == "networkx":
+        pytest.importorskip("networkx")
+        return made.to_networkx()
+    ig = pytest.importorskip("igraph")
+    return [ig.Graph(2, [(0, 1)], vertex_attrs={"label": ["C", last]}) for last in "OC"]
+
+
+CONSTRUCTORS = {
+    "networkx": Graphs.from_networkx,
+    "igraph": Graphs.from_igraph,
+    "grakel": Graphs.from_grakel,
+    "grakel.Graph": Graphs.from_grakel,
+    "rdkit": Graphs.from_rdkit,
+    "pyg": lambda items: Graphs.from_pyg(items, targets=None),
+}
+
+
+@pytest.mark.parametrize("library", CONSTRUCTORS)
+def test_lists_of_other_libraries_graphs_are_taken_as_they_are(library):
+    items = list_of(library)
+    rows = np.empty((len(items), 1), dtype=object)
+    rows[:, 0] = items
+    expected = CONSTRUCTORS[library](items)
+    for X in (items, tuple(items), rows, iter(items)):
+        assert as_graphs(X) == expected
+    kernel = ODDCL(depth=1) if library == "pyg" else WL(1)
+    np.testing.assert_array_equal(kernel.fit_transform(items), kernel.fit_transform(expected))
+
+
+def test_data_sets_and_batches_are_taken_as_they_are():
+    class Batch:
+        def to_data_list(self):
+            return list_of("pyg")
+
+    class DataSet:  # no iterable, and without a number of nodes
+        edge_index = np.zeros((2, 0))
+
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, i):
+            return list_of("pyg")[i]
+
+    expected = CONSTRUCTORS["pyg"](list_of("pyg"))
+    assert as_graphs(Batch()) == as_graphs(DataSet()) == expected
+
+
+@pytest.mark.parametrize("library", CONSTRUCTORS)
+def test_graph_names_can_be_given_to_every_constructor(library):
+    constructor = CONSTRUCTORS[library] if library != "pyg" else partial(Graphs.from_pyg, targets=None)
+    assert constructor(list_of(library), graph_names=["a", "b"]).graph_names.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", [name for name in dir(Graphs) if name.startswith("from_")])
+def test_error_about_an_unknown_parameter_speaks_of_graphs(name):
+    with pytest.raises(TypeError, match=rf"Graphs\.{name}(\(\))? got an unexpected keyword argument 'colour'"):
+        getattr(Graphs, name)([], *([[]] if name in ("from_tables", "from_arrays") else []), colour=1)
+
+
+@pytest.mark.parametrize(
+    ("X", "advice"),
+    [
+        (pd.DataFrame({"graph": [1]}), "got DataFrame.*use Graphs.from_tables"),
+        ([pd.DataFrame({"graph": [1]})], "holds DataFrame.*use Graphs.from_tables"),
+        (["CCO"], "holds str.*use Graphs.from_smiles for SMILES"),
+        ([[(0, 1), (1, 2)]], "holds list.*Graphs.from_edges for lists of edges"),
+        ([sp.eye_array(2)], "holds dia_array.*use Graphs.from_edges; the edges of a matrix"),
+        ([*grakel_items(), Graphs.from_edges([[(0, 1)]])], "holds tuple.*"),
+    ],
+)
+def test_anything_else_is_refused_with_the_right_constructor(X, advice):
+    with pytest.raises(InvalidGraphError, match=advice):
+        as_graphs(X)

@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 
 from treegram import FeatureMap, GraphSVC, ParameterError, explain, load_digits_graphs, load_model, save_model
-from treegram.kernels.base import (
-    KERNELS,
-    ExplicitKernel,
-    GraphKernel,
-    Number,
-    Whole,
-    gather,
-    parameters,
-    register_kernel,
-)
+from treegram.kernels import KERNELS, ExplicitKernel, GraphKernel, Number, Whole, gather, parameters, register_kernel
 
 
 @parameters

@@ -9,7 +9,7 @@ import pytest
 
 from treegram import GraphSVC, ModelFileError, ParameterError, load_digits_graphs, load_model, save_model
 from treegram.kernels import register_kernel
-from treegram.kernels.base import KERNELS
+from treegram.kernels.registry import KERNELS
 from treegram.study.protocol import KernelSpec
 from treegram.study.run import build_kernel
 
@@ -17,7 +17,7 @@ MODULE = '''
 from dataclasses import field
 
 import numpy as np
-from treegram.kernels.base import ExplicitKernel, Whole, gather, parameters
+from treegram.kernels import ExplicitKernel, Whole, gather, parameters
 
 
 @parameters
@@ -93,7 +93,7 @@ def test_model_file_raises_without_the_package(package, monkeypatch):
     graphs, _ = load_digits_graphs()
     save_model(KERNELS["degrees"]().fit(graphs[:5]), "kernel.tgm")
     del KERNELS["degrees"]
-    monkeypatch.setattr("treegram.kernels.base.entry_points", lambda **_: [])
+    monkeypatch.setattr("treegram.kernels.registry.entry_points", lambda **_: [])
     with pytest.raises(
         ModelFileError, match="it names 'degrees', which is neither an estimator of treegram nor a kernel"
     ):
@@ -106,7 +106,7 @@ def test_entry_point_must_be_a_kernel_of_that_name(package):
 
 
 def test_kernel_must_be_registered_to_be_saved(package, monkeypatch):
-    monkeypatch.setattr("treegram.kernels.base.entry_points", lambda **_: [])
+    monkeypatch.setattr("treegram.kernels.registry.entry_points", lambda **_: [])
     kind = KERNELS.pop("degrees", None) or importlib.import_module("degree_kernels").Counter
     with pytest.raises(ModelFileError, match=r"Register it first with treegram\.kernels\.register_kernel"):
         save_model(kind(), "kernel.tgm")

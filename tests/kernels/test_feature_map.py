@@ -10,9 +10,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from checks import feature_names
-from treegram import ODDCL, ODDST, P2K, WL, FeatureMap, ParameterError, load_digits_graphs
-from treegram.kernels.base import KERNELS as KERNEL_CLASSES
+from treegram import ODDST, P2K, WL, WLCL, FeatureMap, ParameterError, ShortestPath, load_digits_graphs
 from treegram.kernels.explicit import ExplicitKernel
+from treegram.kernels.registry import KERNELS as KERNEL_CLASSES
 from zoo import LAWS_HOLD_ON
 
 MIXED = LAWS_HOLD_ON["mixed"].pack()
@@ -66,15 +66,15 @@ def test_dense_rows_can_be_dataframes():
     assert list(table.columns) == feature_names(FeatureMap(WL(1)).fit(MIXED).kernel_)
 
 
-def test_kernels_without_explicit_features_raise():
+def test_kernels_that_have_no_rows_raise():
     with pytest.raises(
-        ParameterError, match=r"explicit features, such as WL or ODDST; got ODDCL\(\)\. For ODDCL there is"
+        ParameterError, match=r"kernel of FeatureMap must .*, such as ODDCL or WLCL; got ShortestPath\(\)"
     ):
-        FeatureMap(ODDCL()).fit(MIXED)
-    with pytest.raises(
-        ParameterError, match="kernel of FeatureMap must be a kernel with explicit features or None; got 'wl'"
-    ):
+        FeatureMap(ShortestPath()).fit(MIXED)
+    with pytest.raises(ParameterError, match="kernel of FeatureMap must be a kernel or None; got 'wl'"):
         FeatureMap("wl").fit(MIXED)
+    with pytest.raises(ParameterError, match="FeatureMap cannot use WLCL"):
+        FeatureMap(WLCL(normalize="tanimoto")).fit(MIXED)
     with pytest.raises(NotFittedError):
         FeatureMap().transform(MIXED)
     with pytest.raises(NotFittedError):

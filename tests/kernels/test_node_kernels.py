@@ -15,11 +15,10 @@ from treegram import (
     Graphs,
     KernelSum,
     ODDCLApprox,
-    ODDCLFeatures,
     ShortestPath,
 )
 from treegram._core.errors import ParameterError
-from treegram.pairsum.attributes import NODE_KERNEL_NAMES
+from treegram.pairsum.attributes import GAMMA_RULES, NODE_KERNEL_NAMES
 
 KERNELS = [ODDCL, WLCL, GIK, GraphHopper, ShortestPath, CSM, ODDCLApprox]
 EDGES = [[(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 3)]]
@@ -103,18 +102,31 @@ def test_without_variance_gamma_scale_is_the_default(make, attributes):
     assert make(gamma="scale").fit(graphs[:0]).transform(graphs[:0]).shape == (0, 0)
 
 
-def test_gamma_scale_of_features_requires_fit():
-    options = {"method": "rff", "n_components": 64, "n_features": None}
-    graphs = graphs_of(50.0)
-    gamma = 1 / graphs.attributes.var(axis=0).sum()
-    rows = [ODDCLFeatures(gamma=value, **options).fit_transform(graphs).toarray() for value in ("scale", gamma)]
-    np.testing.assert_allclose(*rows, atol=1e-9)
-    assert ODDCLFeatures(gamma="scale", **{**options, "n_features": 8}).__sklearn_tags__().requires_fit
+@pytest.mark.parametrize("word", ["narrow", "white"])
+def test_words_are_learned_in_fit_alone(make, word):
+    graphs = graphs_of(1000.0)
+    kernel = make(gamma=word)
+    K, learned = kernel.fit_transform(graphs), kernel.gamma_
+    given = make(gamma=GAMMA_RULES[word](graphs.attributes))
+    assert learned == given.gamma
+    np.testing.assert_allclose(K, given.fit_transform(graphs), rtol=1e-12)
+    np.testing.assert_allclose(kernel.transform(graphs_of(3.0)), given.transform(graphs_of(3.0)), rtol=1e-12)
+    assert kernel.gamma_ == learned
+    assert kernel.learns_from_data
+    np.testing.assert_allclose(gram_array(make(), graphs, gamma=[word])[0], K, rtol=1e-12)
 
 
-def test_gamma_scale_of_huge_vectors_raises(make):
-    with pytest.raises(ValueError, match=r"gamma='scale' is out of the range of numbers.*as large as"):
-        make(gamma="scale").fit(graphs_of(1e200))
+def test_white_gamma_is_a_fifth_unless_all_vectors_are_far_apart():
+    near, far = np.random.default_rng(0).normal(size=(2, 500, 3)) * np.array([1.0, 100.0])[:, None, None]
+    assert GAMMA_RULES["white"](near) == 0.2
+    assert GAMMA_RULES["white"](far) == pytest.approx(GAMMA_RULES["white"](10 * far) * 100)
+    assert GAMMA_RULES["white"](1e200 * far) == 0.2  # squares overflow
+
+
+@pytest.mark.parametrize("word", ["scale", "narrow"])
+def test_gamma_of_huge_vectors_raises(make, word):
+    with pytest.raises(ValueError, match=r"No gamma follows from these vectors.*as large as"):
+        make(gamma=word).fit(graphs_of(1e200))
 
 
 def test_unknown_gamma_string_raises(make):

@@ -13,17 +13,10 @@ import naive
 from checks import gram_array
 from treegram import ODDCL, Graphs, ODDCLApprox, make_synthetic
 from treegram._core.errors import InvalidGraphError
-from treegram.kernels import oddcl_approx
 from treegram.pairsum import vectors
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 
 MIXED = LAWS_HOLD_ON["mixed"]
-
-
-@pytest.fixture(autouse=True)
-def too_many_pairs(monkeypatch):
-    """Lower the limit of node pairs; "auto" would never approximate such small graphs."""
-    monkeypatch.setattr(oddcl_approx, "EXACT_PAIRS", 0)
 
 
 def graphs_with(attributes, *, seed=0, n_graphs=60, n_nodes=12):
@@ -87,7 +80,7 @@ def test_random_features_require_the_gaussian():
         kernel.fit(MIXED.pack())
 
 
-@pytest.mark.parametrize("method", ["rff", "nystroem", "auto"])
+@pytest.mark.parametrize("method", ["rff", "nystroem"])
 def test_without_attributes_every_method_is_exact(method):
     graphs = COLLECTIONS["no_attributes"].pack()
     kernel = ODDCLApprox(method=method, n_components=7)
@@ -150,23 +143,7 @@ def test_matrices_are_symmetric_and_positive_semidefinite(method):
             np.testing.assert_allclose(K.diagonal(), 1.0, rtol=1e-14)
 
 
-# -------------------------------------------------------------------- method="auto"
-
-
-def test_auto_is_exact_for_few_node_pairs(monkeypatch):
-    monkeypatch.undo()
-    graphs = smooth()
-    kernel = ODDCLApprox()
-    np.testing.assert_array_equal(kernel.fit_transform(graphs), ODDCL().fit_transform(graphs))
-    assert kernel.map_ is None
-    expected = ODDCL().fit(graphs).transform(graphs[:5])
-    np.testing.assert_array_equal(kernel.fit(graphs).transform(graphs[:5]), expected)
-
-
-def test_equal_nodes_of_a_graph_count_once_in_the_number_of_pairs():
-    graphs = graphs_with(np.zeros((720, 1)))
-    n_kinds = [len(set(labels)) for labels in np.split(np.asarray(graphs.labels), 60)]
-    assert oddcl_approx._count_pairs(ODDCLApprox(), graphs) <= sum(n_kinds) ** 2 / 2
+# -------------------------------------------------------------------- Nystroem
 
 
 def test_distant_clusters_have_a_low_rank():
@@ -250,7 +227,7 @@ def test_pivots_do_not_depend_on_node_order():
     np.testing.assert_allclose(clone(kernel).fit_transform(moved), K, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["auto", "rff", "nystroem"])
+@pytest.mark.parametrize("method", ["rff", "nystroem"])
 def test_fitted_kernels_can_be_pickled(method):
     graphs, new = smooth(), smooth(seed=5)
     kernel = ODDCLApprox(method=method, n_components=100, random_state=0).fit(graphs)
@@ -296,7 +273,7 @@ def test_overflowing_lam_is_rescaled_in_the_grid_and_raises_without_normalizatio
 # -------------------------------------------------------------------- edge cases and errors
 
 
-@pytest.mark.parametrize("method", ["rff", "nystroem", "auto"])
+@pytest.mark.parametrize("method", ["rff", "nystroem"])
 def test_empty_collections_give_an_empty_matrix(method):
     kernel = ODDCLApprox(method=method, n_components=64, random_state=0)
     graphs, nothing = smooth()[:4], smooth()[:0]
@@ -306,7 +283,7 @@ def test_empty_collections_give_an_empty_matrix(method):
     assert gram_array(kernel, nothing, depth=[0, 1], lam=[1.0]).shape == (2, 1, 0, 0)
 
 
-@pytest.mark.parametrize("method", ["rff", "nystroem", "auto"])
+@pytest.mark.parametrize("method", ["rff", "nystroem"])
 def test_graphs_without_nodes_give_zeros(method):
     collection = COLLECTIONS["isolated_nodes"]
     kernel = ODDCLApprox(method=method, n_components=8, random_state=0)

@@ -21,7 +21,7 @@ from treegram import (
     save_model,
 )
 from treegram.kernels import statistics
-from treegram.kernels.base import KERNELS
+from treegram.kernels.registry import KERNELS
 from zoo import COLLECTIONS
 
 MIXED = COLLECTIONS["edge_labels"]

@@ -18,7 +18,6 @@ from treegram import (
     Graphs,
     GraphSVC,
     KernelSum,
-    ODDCLFeatures,
     ShortestPath,
 )
 
@@ -55,8 +54,8 @@ def test_one_warning_lists_all_unused_data_and_how_to_use_it():
     assert message.startswith("ODDST does not use the node vectors")
     (message,) = messages(lambda: GraphGP("wl").fit(graphs_with(VECTORS), [0.0, 1.0] * 6))
     assert message.startswith("WL does not use the node vectors")
-    (message,) = messages(lambda: ODDCLFeatures(depth=1, n_features=None).fit(graphs_with(VECTORS, EDGE_VECTORS)))
-    assert message.startswith("ODDCLFeatures does not use the edge vectors")
+    (message,) = messages(lambda: FeatureMap(ODDCL(1), n_features=None).fit(graphs_with(VECTORS, EDGE_VECTORS)))
+    assert message.startswith("ODDCL does not use the edge vectors")
 
 
 @pytest.mark.parametrize(

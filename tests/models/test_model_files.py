@@ -1,6 +1,7 @@
 """Tests of model files: models round-trip, and malicious files do no harm."""
 
 import hashlib
+import inspect
 import json
 import os
 import pickle
@@ -40,13 +41,14 @@ from treegram import (
     ModelFileError,
     NeighborMeans,
     Nystroem,
-    ODDCLFeatures,
+    ODDCLApprox,
     ScaleAttributes,
     TruncateLabels,
     load_model,
     save_model,
 )
-from treegram.models.saving import MAGIC
+from treegram.models.saving import _CLASSES, FORMAT, MAGIC
+from treegram.models.saving.states import _RULES
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 
 N_GRAPHS = 24
@@ -217,11 +219,11 @@ def test_transformers_round_trip(transformer, graphs, new, path):
     [
         FeatureMap(),
         FeatureMap(P2K(mode="hash"), sparse_output=False),
-        ODDCLFeatures(),
-        ODDCLFeatures(n_features=None),
-        ODDCLFeatures(gamma="scale"),
-        ODDCLFeatures(method="rff", n_components=8, n_features=64),
-        ODDCLFeatures(method="nystroem", n_components=8, node_kernel="laplacian", random_state=None),
+        FeatureMap(ODDCL()),
+        FeatureMap(ODDCL(), n_features=None),
+        FeatureMap(ODDCL(gamma="scale")),
+        FeatureMap(ODDCLApprox(method="rff", n_components=8), n_features=64),
+        FeatureMap(ODDCL(node_kernel="laplacian"), n_components=8, random_state=None),
         Nystroem(WL(), 5),
         Nystroem(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), n_components=5),
     ],
@@ -244,7 +246,7 @@ def test_nystroem_of_kernels_that_learn_from_data_raises(kernel, graphs, path):
 
 def test_features_without_attributes_round_trip(path):
     graphs = LAWS_HOLD_ON["no_attributes"].pack()
-    features = ODDCLFeatures(n_features=None).fit(graphs)
+    features = FeatureMap(ODDCL(), n_features=None).fit(graphs)
     assert_same(saved_and_loaded(features, path).transform(graphs), features.transform(graphs))
 
 
@@ -261,7 +263,7 @@ def test_features_without_attributes_round_trip(path):
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_pipelines_ending_in_a_linear_model_round_trip(final, n_classes, graphs, new, path):
-    model = make_pipeline(ScaleAttributes(), ODDCLFeatures(n_features=64), final).fit(
+    model = make_pipeline(ScaleAttributes(), FeatureMap(ODDCL(), n_features=64), final).fit(
         graphs, np.arange(N_GRAPHS) % n_classes
     )
     loaded = saved_and_loaded(model, path)
@@ -412,42 +414,73 @@ def test_non_regular_files_raise(tmp_path):
             load_model(place)
 
 
-def test_newer_formats_raise(svc_file, path):
+def test_other_formats_raise_and_say_what_to_do(svc_file, path):
     content, arrays = parts(svc_file)
-    refused(
-        path, joined({**content, "format": 2}, arrays), "has format 2, and this treegram reads formats up to 1. Update"
-    )
+    for number, advice in ((FORMAT + 1, "Update treegram"), (1, "Fit the model again with this version, and save it")):
+        message = f"it has format {number}, but this version of treegram reads format {FORMAT}. {advice}"
+        refused(path, joined({**content, "format": number}, arrays), message)
     refused(path, joined({**content, "format": "1"}, arrays), "does not name its format")
+
+
+# For each format, a digest of the classes, parameters and learned attributes that files name. If this test fails, increase
+# FORMAT and add its digest, unless files of this format were never released: then replace the digest.
+CONTENTS = {2: "9271be6199e87de5"}
+
+
+def test_format_changes_with_the_content_of_files():
+    parameters = {
+        name: sorted(inspect.signature(estimator).parameters)
+        for name, estimator in _CLASSES.items()
+        if estimator.__module__.startswith("treegram")
+    }
+    text = json.dumps([parameters, _RULES], sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == CONTENTS[FORMAT]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        lambda model: model,
+        lambda model: make_pipeline(DropAttributes(), model),
+        lambda model: LogisticRegression(),
+    ],
+    ids=["model", "pipeline", "linear"],
+)
+@pytest.mark.parametrize("last", [WL(), "passthrough"], ids=["kernel", "passthrough"])
+def test_only_the_last_step_of_a_pipeline_may_be_a_model(before, last, graphs, y, path):
+    model = GraphSVC(WL(1), param_grid={}, C=1, cv=2).fit(graphs, y)
+    save_model(Pipeline([("first", before(model)), ("last", last)]), path)
+    refused(path, path.read_bytes(), "step 'first' of a pipeline is a .*, which must be the last step")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (b"[]", "does not name its format"),
-        (b'{"format": 1}', "it is inconsistent .KeyError: 'arrays'"),
+        (b'{"format": 2}', "it is inconsistent .KeyError: 'arrays'"),
         (b'{"format": NaN}', "the number NaN, which is not finite"),
         (b'{"format": ' + b"[" * 100_000, "it is inconsistent .RecursionError"),
         (b'{"format": ' + b"9" * 5000 + b"}", "it is inconsistent .ValueError"),
-        (b'{"format": 1, "arrays": [["<f8", [1000000000000]]]}', "array 0 is longer than the file"),
-        (b'{"format": 1, "arrays": [["<f8", [-1]]]}', "an array of the shape .-1. cannot be in a model file"),
-        (b'{"format": 1, "arrays": [["<f8", [0, 1001]]]}', "an array of the shape .0, 1001. cannot be in a model file"),
-        (b'{"format": 1, "arrays": [["|O", [1]]]}', "an array of dtype '.O' cannot be"),
-        (b'{"format": 1, "arrays": [["<U99999", [1]]]}', "an array of dtype '<U99999' cannot be"),
-        (b'{"format": 1, "arrays": [["|b1", [8]]]}', "True and False has other values"),
-        (b'{"format": 1, "arrays": [["<U1", [2]]]}', "characters that do not exist"),
-        (b'{"format": 1, "arrays": [["<f8", [0]]]}', "8 bytes are left over"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"array": 1}}', "'array' is not a kind of value"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"code": "import os"}}', "'code' is not a kind of value"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"objects": [[1]]}}', "an array of objects has entries that are neither texts nor numbers"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": 5}', "a 'int' where an estimator is expected"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["os.system", {}, null]}}', "names 'os.system', which is neither an estimator of treegram nor a kernel"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"depth": 1}, null]}}', "no parameter 'depth'"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_iterations": -1}, null]}}', "n_iterations of WL must"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_jobs": 99999}, null]}}', "n_jobs of WL is 99999"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["DropAttributes", {}, {}]}}', "learns nothing"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": []}, null]}}', "must have steps"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": [["a", 1]]}, null]}}', "a int as a step"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Ridge", {"alpha": "x"}, null]}}', "'alpha' parameter of Ridge"),
+        (b'{"format": 2, "arrays": [["<f8", [1000000000000]]]}', "array 0 is longer than the file"),
+        (b'{"format": 2, "arrays": [["<f8", [-1]]]}', "an array of the shape .-1. cannot be in a model file"),
+        (b'{"format": 2, "arrays": [["<f8", [0, 1001]]]}', "an array of the shape .0, 1001. cannot be in a model file"),
+        (b'{"format": 2, "arrays": [["|O", [1]]]}', "an array of dtype '.O' cannot be"),
+        (b'{"format": 2, "arrays": [["<U99999", [1]]]}', "an array of dtype '<U99999' cannot be"),
+        (b'{"format": 2, "arrays": [["|b1", [8]]]}', "True and False has other values"),
+        (b'{"format": 2, "arrays": [["<U1", [2]]]}', "characters that do not exist"),
+        (b'{"format": 2, "arrays": [["<f8", [0]]]}', "8 bytes are left over"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"array": 1}}', "'array' is not a kind of value"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"code": "import os"}}', "'code' is not a kind of value"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"objects": [[1]]}}', "an array of objects has entries that are neither texts nor numbers"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": 5}', "a 'int' where an estimator is expected"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["os.system", {}, null]}}', "names 'os.system', which is neither an estimator of treegram nor a kernel"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"depth": 1}, null]}}', "no parameter 'depth'"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_iterations": -1}, null]}}', "n_iterations of WL must"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_jobs": 99999}, null]}}', "n_jobs of WL is 99999"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["DropAttributes", {}, {}]}}', "learns nothing"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": []}, null]}}', "must have steps"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": [["a", 1]]}, null]}}', "a int as a step"),
+        (b'{"format": 2, "arrays": [["<f8", [1]]], "model": {"estimator": ["Ridge", {"alpha": "x"}, null]}}', "'alpha' parameter of Ridge"),
     ],
 )  # fmt: skip
 def test_invalid_headers_raise(text, message, path):
@@ -509,7 +542,7 @@ def test_negative_scales_of_a_gaussian_process_raise(graphs, path):
 
 
 def test_invalid_feature_maps_and_linear_models_raise(graphs, y, path):
-    features = ODDCLFeatures(method="rff", n_components=8, n_features=64).fit(graphs)
+    features = FeatureMap(ODDCLApprox(method="rff", n_components=8), n_features=64).fit(graphs)
     save_model(features, path)
     content, arrays = parts(path.read_bytes())
     text = json.dumps(content).replace('"Fourier"', '"Taylor"')
@@ -547,14 +580,14 @@ def test_file_that_fit_would_reject_raises(graphs, path):
 @pytest.mark.parametrize("make_last", [LinearSVC, Ridge], ids=["classifier", "regressor"])
 def test_weights_of_wrong_length_raise(n_features, make_last, graphs, y, path):
     """Compiled loops of explain would read beyond the end of the weights."""
-    features = ODDCLFeatures(depth=1, method="rff", n_components=8, n_features=n_features).fit(graphs)
+    features = FeatureMap(ODDCLApprox(1, method="rff", n_components=8), n_features=n_features).fit(graphs)
     for n_weights in (0, features.n_features_out_ - 1, features.n_features_out_ + 1):
         last = make_last().fit(features.transform(graphs), y)
         last.n_features_in_ = n_weights
         last.coef_ = np.ones((*last.coef_.shape[:-1], n_weights))
         for model in (make_pipeline(features, last), make_pipeline(make_pipeline(features), "passthrough", last)):
             save_model(model, path)
-            refused(path, path.read_bytes(), f"weights for {n_weights} features, but the step before it, ODDCLFeatures")
+            refused(path, path.read_bytes(), f"weights for {n_weights} features, but the step before it, FeatureMap")
 
 
 def test_file_cannot_request_an_endless_fit(path, graphs):
@@ -589,7 +622,7 @@ FUZZ = runpy.run_path(str(Path(__file__).resolve().parents[2] / "benchmarks" / "
 @pytest.mark.parametrize("kind", FUZZ["MUTATIONS"])
 def test_mutated_files_raise_or_work(kind, graphs, y, new, path):
     """``make fuzz`` tries more of them."""
-    linear = make_pipeline(ODDCLFeatures(depth=1, n_features=None), LogisticRegression())
+    linear = make_pipeline(FeatureMap(ODDCL(1), n_features=None), LogisticRegression())
     scaled = make_pipeline(ScaleAttributes(), ODDCL(depth=1))
     outcomes, rng = Counter(), random.Random(0)
     for model in (GraphSVC(scaled, param_grid={}, C=1, cv=2, probability=True), GraphGP(WL(), param_grid={}), linear):

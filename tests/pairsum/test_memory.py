@@ -11,7 +11,7 @@ from treegram import (
     GraphHopper,
     Graphs,
     Nystroem,
-    ODDCLFeatures,
+    ODDCLApprox,
     ShortestPath,
 )
 from treegram._core import machine
@@ -59,8 +59,8 @@ def test_failed_allocation_says_what_it_was_for(monkeypatch):
 @pytest.mark.parametrize(
     "transformer",
     [
-        ODDCLFeatures(depth=1, method="rff", n_components=64, n_features=1 << 18),
-        ODDCLFeatures(depth=1, method="rff", n_components=1 << 12, n_features=None),
+        FeatureMap(ODDCLApprox(1, method="rff", n_components=64), n_features=1 << 18),
+        FeatureMap(ODDCLApprox(1, method="rff", n_components=1 << 12), n_features=None),
         FeatureMap(WL(n_iterations=3), sparse_output=False),
         Nystroem(WL(), 300),
     ],

@@ -1,5 +1,7 @@
 """Tests of Gram matrices in Zarr stores: correct values, even after interruptions."""
 
+import json
+import os
 import shutil
 import signal
 import subprocess
@@ -178,6 +180,83 @@ def test_store_with_a_symlink_raises_and_nothing_is_written_outside(graphs, tmp_
     assert not any((tmp_path / "outside").iterdir())
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes and links as on Unix")
+@pytest.mark.parametrize("kind", ["pipe", "file", "link", "dangling link"])
+def test_path_that_is_no_folder_raises(kind, graphs, tmp_path):
+    path = tmp_path / "K"
+    (tmp_path / "folder").mkdir()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "file":
+        path.write_text("thesis")
+    else:
+        path.symlink_to(tmp_path / ("folder" if kind == "link" else "nothing"))
+    before = path.lstat()
+    with pytest.raises(StoreError, match="K must be a folder, or a path where there is nothing"):
+        gram_to_zarr(WL(), graphs, path)
+    assert path.lstat() == before
+    assert not any((tmp_path / "folder").iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes as on Unix")
+@pytest.mark.parametrize("name", ["gram/c/0/1", "self_kernels/c/0", "zarr.json", "gram/zarr.json"])
+def test_store_with_a_pipe_raises(name, graphs, tmp_path):
+    """Reading a pipe would wait for ever."""
+    gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    (tmp_path / "K" / name).unlink()
+    os.mkfifo(tmp_path / "K" / name)
+    with pytest.raises(StoreError, match=r"a device, which a store cannot contain|it has no .*zarr.json"):
+        gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+
+
+@pytest.mark.parametrize(
+    ("array", "change", "what"),
+    [
+        ("gram", {"codecs": [{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "crc32c"}]}, "codecs"),
+        ("gram", {"codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}, "codecs"),
+        ("self_kernels", {"codecs": [{"name": "bytes", "configuration": {"endian": "big"}}]}, "codecs"),
+        (
+            "gram",
+            {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}}},
+            "chunk_key_encoding",
+        ),
+        ("gram", {"chunk_key_encoding": {"name": "v2", "configuration": {"separator": "/"}}}, "chunk_key_encoding"),
+        ("gram", {"fill_value": 0.0}, "fill_value"),
+        ("self_kernels", {"data_type": "float32"}, "data_type"),
+        ("gram", {"shape": [22, 23]}, "shape"),
+    ],
+)
+def test_store_with_other_metadata_raises(array, change, what, graphs, tmp_path):
+    """The same bytes would be other numbers, or the blocks would be looked for elsewhere."""
+    gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    path = tmp_path / "K" / array / "zarr.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(StoreError, match=f"holds another matrix: its {array} {what} is"):
+        gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_store_that_another_process_has_just_created_is_used(existed, graphs, tmp_path, monkeypatch):
+    """Both have found no store; the slower one must not fail with "Directory not empty"."""
+    add_arrays, path = gram_store._add_arrays, tmp_path / "K"
+    if existed:
+        path.mkdir()
+
+    def create_twice(group, record):
+        monkeypatch.setattr(gram_store, "_add_arrays", add_arrays)
+        gram_to_zarr(WL(), graphs, path, chunk=5)
+        add_arrays(group, record)
+
+    monkeypatch.setattr(gram_store, "_add_arrays", create_twice)
+    K = gram_to_zarr(WL(), graphs, path, chunk=5)
+    np.testing.assert_allclose(K[:], WL().fit_transform(graphs), atol=1e-14)
+    assert names_in(tmp_path) == ["K"]
+
+
+def names_in(folder):
+    return [path.name for path in folder.iterdir()]
+
+
 KILLED_CREATOR = """
 import os, sys, zarr
 from treegram import WL, gram_to_zarr, make_synthetic
@@ -208,7 +287,7 @@ def test_missing_zarr_error_says_what_to_install(graphs, tmp_path, monkeypatch):
 
 def test_too_small_disk_raises_before_computing(graphs, tmp_path, monkeypatch, count_blocks):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
-    with pytest.raises(OSError, match=r"needs .* GB, but the disk has only .* left"):
+    with pytest.raises(OSError, match=r"needs 1.1 MB, but the disk has only 0.0 MB left"):
         gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
     assert not count_blocks
 

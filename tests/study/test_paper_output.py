@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rows import make_row
 
-from treegram.kernels.base import AUTO
+from treegram.kernels.registry import AUTO
 from treegram.study import Store, plot_ranks, read_study, summarize, write_figures, write_folds, write_latex
 from treegram.study.protocol import BASELINES, KernelSpec, Protocol, Study, StudyEntry, entry_key
 from treegram.study.report import bibliography

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from treegram.kernels.base import KERNELS
+from treegram.kernels.registry import KERNELS
 from treegram.study.protocol import BASELINES, KernelSpec, Pair, Protocol, entry_key, shipped_studies
 from treegram.study.study_file import read_study
 

@@ -74,7 +74,7 @@ def require_gram(*shape: int) -> None:
     require(
         8 * float(np.prod(shape, dtype=float)),
         f"A Gram matrix of {' x '.join(map(str, shape))} numbers",
-        "gram_to_zarr writes it to disk block by block; Nystroem, FeatureMap and ODDCLFeatures give rows for linear models, "
+        "gram_to_zarr writes it to disk block by block; Nystroem and FeatureMap give rows for linear models, "
         "and need no matrix.",
     )
 

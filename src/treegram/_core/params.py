@@ -10,6 +10,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, dataclass_transform
 
@@ -174,10 +175,33 @@ def parameters(kind: type[T]) -> type[T]:
     return dataclass(eq=False, repr=False, kw_only=True)(kind)
 
 
+def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method of an estimator, changed to leave the estimator exactly as it was whenever it raises."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **options)
+        except BaseException:  # also KeyboardInterrupt
+            self.__dict__ = before
+            raise
+
+    return call
+
+
 class Checked:
-    """An estimator on graphs that checks its parameters against ``_allowed``, in ``fit`` only, as scikit-learn does."""
+    """An estimator on graphs that checks its parameters against ``_allowed``, in ``fit`` only, as scikit-learn does.
+
+    A ``fit`` or ``fit_transform`` that raises leaves it exactly as it was, here and in all subclasses.
+    """
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in {"fit", "fit_transform"} & set(vars(cls)):
+            setattr(cls, name, _all_or_nothing(vars(cls)[name]))
 
     def _check_parameters(self) -> None:
         for name, allowed in allowed_values(type(self)).items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add_data_argument",
-    "add_folder_options",
     "add_model_argument",
-    "has_real_targets",
     "load",
     "load_data",
     "load_model_and_data",
@@ -59,7 +57,7 @@ LABEL = (
 )
 ATTRIBUTES = (
     "columns that make up the vector of nodes (default: all others that hold numbers), or properties that make up the vector of "
-    f"atoms: {ATOM_ATTRIBUTES} (default: none), or of residues: coordinates (default), invariant or none"
+    f"atoms: {ATOM_ATTRIBUTES} (default: none), or of residues: invariant (default), coordinates or none"
 )
 EDGE_ATTRIBUTES = "columns that make up the vector of edges (default: all others that hold numbers)"
 TARGET = "column of a table or property of an SDF file with the targets; number of the column in a .smi file; treegram fit takes several"
@@ -90,67 +88,86 @@ def _names(text: str) -> str | list[str] | None:
     return None if text.lower() == "none" else names if len(names) > 1 else names[0]
 
 
-_FOR_MODELS = {
+_FIRST = {  # in the help of every command
+    "target": _Option(
+        {"action": "append", "metavar": "NAME", "help": TARGET}, {"molecules": "", "proteins": "", "tables": ""}
+    ),
+    "smiles_column": _value("NAME", "column with SMILES (default: smiles)", molecules="smiles_column"),
     "nodes": _value("FILE", "table of nodes (.csv, .tsv, .parquet)", Path, tables=""),
     "edges": _value("FILE", "table of edges", Path, tables=""),
     "graphs": _value("FILE", "table with one row per graph or protein structure", Path, proteins="", tables=""),
-    "smiles_column": _value("NAME", "column with SMILES (default: smiles)", molecules="smiles_column"),
-    "name_column": _value(
-        "NAME", "column, or property, with the names of molecules (default: id or name)", molecules=""
-    ),
     "skip_invalid": _Option(
         {"action": "store_const", "const": "skip", "help": SKIP_INVALID}, {"molecules": "", "proteins": "missing"}
     ),
 }
-_FOR_TARGETS = {
-    "target": _Option(
-        {"action": "append", "metavar": "NAME", "help": TARGET}, {"molecules": "", "proteins": "", "tables": ""}
-    ),
+_BY_KIND = {  # all commands that build graphs have these, and treegram info describes them
+    "labels and vectors": {
+        "label": _value("NAME,...", LABEL, _names, molecules="labels", tables="label"),
+        "attributes": _value(
+            "NAME,...", ATTRIBUTES, _names, molecules="attributes", proteins="attributes", tables="attributes"
+        ),
+    },
+    "tables": {
+        "graph_column": _value(
+            "NAME", "column with the name of the graph (default: graph)", proteins="", tables="graph"
+        ),
+        "node_column": _value("NAME", "column with the name of the node (default: node)", tables="node"),
+        "edge_from": _value("NAME", "column with the first node of an edge (default: source)", tables="source"),
+        "edge_to": _value("NAME", "column with the second node of an edge (default: target)", tables="target"),
+        "edge_label": _value("NAME", "column with the label of edges (default: label)", tables="edge_label"),
+        "edge_attributes": _value("NAME,...", EDGE_ATTRIBUTES, _names, tables="edge_attributes"),
+        "graph_attributes": _value(
+            "NAME,...", "columns of --graphs that make up the vector of graphs", _names, tables="graph_attributes"
+        ),
+        "directed": _flag("edges are directed", tables="directed"),
+    },
+    "molecules": {
+        "name_column": _value("NAME", "column or property with names of molecules (default: id or name)", molecules=""),
+        "hydrogens": _flag("make all hydrogens nodes", molecules="hydrogens"),
+        "descriptors": _Option({"action": argparse.BooleanOptionalAction, "help": DESCRIPTORS}, {"molecules": ""}),
+    },
+    "protein structures": {
+        "contact": _value("X", CONTACT, float, proteins="contact"),
+        "chains": _value("NAME,...", "chains to use (default: all)", _names, proteins="chains"),
+    },
+    "data sets": {
+        "no_download": _flag("use only data sets that are on this computer", graphs=""),
+    },
 }
-_FOR_GRAPHS = {
-    "label": _value("NAME,...", LABEL, _names, molecules="labels", tables="label"),
-    "attributes": _value(
-        "NAME,...", ATTRIBUTES, _names, molecules="attributes", proteins="attributes", tables="attributes"
-    ),
-    "edge_label": _value("NAME", "column with the label of edges (default: label)", tables="edge_label"),
-    "edge_attributes": _value("NAME,...", EDGE_ATTRIBUTES, _names, tables="edge_attributes"),
-    "graph_attributes": _value(
-        "NAME,...", "columns of --graphs that make up the vector of graphs", _names, tables="graph_attributes"
-    ),
-    "graph_column": _value("NAME", "column with the name of the graph (default: graph)", proteins="", tables="graph"),
-    "node_column": _value("NAME", "column with the name of the node (default: node)", tables="node"),
-    "source_column": _value("NAME", "column with the first node of an edge (default: source)", tables="source"),
-    "target_column": _value("NAME", "column with the second node of an edge (default: target)", tables="target"),
-    "directed": _flag("edges are directed", tables="directed"),
-    "hydrogens": _flag("make all hydrogens nodes", molecules="hydrogens"),
-    "descriptors": _Option({"action": argparse.BooleanOptionalAction, "help": DESCRIPTORS}, {"molecules": ""}),
-    "contact": _value("X", CONTACT, float, proteins="contact"),
-    "chains": _value("NAME,...", "chains to use (default: all)", _names, proteins="chains"),
-}
-_OPTIONS = _FOR_MODELS | _FOR_TARGETS | _FOR_GRAPHS
+_OPTIONS = _FIRST | {name: option for options in _BY_KIND.values() for name, option in options.items()}
+_MORE = """\
+treegram info --help lists more options of DATA, such as --label and
+--attributes, by kind of input; this command has them too."""
 
 
 def add_data_argument(
-    parser: Parser, *, several: bool = False, for_model: bool = False, with_targets: bool = True
+    parser: Parser,
+    *,
+    several: bool = False,
+    without: Collection[str] = (),
+    for_model: bool = False,
+    in_full: bool = False,
 ) -> None:
-    """Add DATA with all its options; a saved model knows how its data become graphs."""
+    """Add DATA with its options, except those in ``without``; a saved model knows how its data become graphs.
+
+    Help lists the options for one kind of data only with ``in_full``.
+    """
     parser.add_argument("data", metavar="DATA", nargs="*" if several else "?", help=DATA)
-    add_folder_options(parser)
-    options = _FOR_MODELS | (_FOR_TARGETS if with_targets else {}) | ({} if for_model else _FOR_GRAPHS)
-    group = parser.add_argument_group("molecules, tables and protein structures")
-    for name, option in options.items():
-        group.add_argument(_spelled(name), default=argparse.SUPPRESS, **option.details)
+    first = _FIRST | {"name_column": _OPTIONS["name_column"]} if for_model else _FIRST
+    group = parser.add_argument_group("DATA", None if for_model or in_full else _MORE)
+    _add_options(group, {name: option for name, option in first.items() if name not in without})
+    parser._action_groups.insert(1, parser._action_groups.pop())  # before the options of the command
+    for title, options in ({} if for_model else _BY_KIND).items():
+        group = parser.add_argument_group(title)
+        _add_options(group, options)
+        if not in_full:
+            parser._action_groups.remove(group)  # help and the page of commands skip it
     parser.check = _check_source
 
 
-def add_folder_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that locate data sets."""
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        help="folder with one folder per data set (default: TREEGRAM_DATA, or else a cache folder)",
-    )
-    parser.add_argument("--no-download", action="store_true", help="use only data sets that are on this machine")
+def _add_options(group: argparse._ArgumentGroup, options: dict[str, _Option]) -> None:
+    for name, option in options.items():
+        group.add_argument(_spelled(name), default=argparse.SUPPRESS, **option.details)
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
@@ -279,7 +296,7 @@ def _load_graphs(name: str, args: argparse.Namespace) -> GraphTable:
         graphs, y = treegram.load_parquet(name)
         task = ""
     else:
-        graphs, y = treegram.load_tu(name, data_dir=args.data_dir, download=not args.no_download)
+        graphs, y = treegram.load_tu(name, data_dir=getattr(args, "data_dir", None), download="no_download" not in args)
         task = "regression" if y is not None and y.dtype.kind == "f" else "classification"
     return make_table(name, graphs, columns={} if y is None else {"": y}, targets=() if y is None else [""], task=task)
 
@@ -311,11 +328,6 @@ def _load_molecules(
         keeps_molecules=are_drawn,
         data=data,
     )
-
-
-def has_real_targets(y: NDArray[Any]) -> bool:
-    """Return True if some target is not a whole number, so that targets cannot be classes."""
-    return y.dtype.kind == "f" and bool((y != y.round()).any())
 
 
 # -------------------------------------------------------------------- models

@@ -12,7 +12,7 @@ from typing import Any
 from treegram._core.files import check_space, replacing
 from treegram.cli._data import add_data_argument, load_data
 from treegram.cli._kernels import NAMES, add_kernel_options, kernel_class, parameter_values
-from treegram.cli._parser import Parser, add_jobs, add_output, check_output
+from treegram.cli._parser import Parser, add_jobs, add_output, check_output, show
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -88,4 +88,4 @@ def run(args: argparse.Namespace) -> None:
         np.savez(file, K=K, **present, meta=np.array(json.dumps(meta)))
     data = f"{args.compare_with} compared with {args.data}" if args.compare_with else args.data
     matrix = f"{' x '.join(map(str, K.shape))} Gram matrix of {data}"
-    print(f"{args.output}: {matrix}, {args.kernel}, {time.perf_counter() - start:.2f} s")
+    show(f"{args.output}: {matrix}, {args.kernel}, {time.perf_counter() - start:.2f} s")

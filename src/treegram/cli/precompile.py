@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:  # noqa: ARG001
 
 def _tasks() -> Iterator[Callable[[], object]]:
     """Yield calls that run every compiled function on every type of array that it encounters."""
-    from treegram.kernels.base import KERNELS
+    from treegram.kernels.registry import KERNELS
 
     graphs = treegram.load_digits_graphs(n_levels=3)[0][:24]
     edges = [[(0, 1), (1, 2), (2, 0), (2, 3)], [(0, 1), (1, 2)]]
@@ -61,8 +61,10 @@ def _tasks() -> Iterator[Callable[[], object]]:
         if hasattr(kernel, "_feature_rows"):
             yield partial(_run_kernel, treegram.FeatureMap(kernel()), graphs)
     for n_features in (64, None):
-        yield partial(_run_kernel, treegram.ODDCLFeatures(depth=1, n_components=8, n_features=n_features), graphs)
-    svc = treegram.GraphSVC("oddcl", cv=3, probability=True)
+        yield partial(
+            _run_kernel, treegram.FeatureMap(treegram.ODDCL(1), n_components=8, n_features=n_features), graphs
+        )
+    svc = treegram.GraphSVC("oddcl", cv=3)
     for model in (svc, treegram.GraphRidge("oddcl", cv=3), treegram.GraphGP("oddcl")):
         yield partial(model.fit, graphs, [0, 1, 2] * 8)
     yield partial(_read, graphs)

@@ -115,10 +115,9 @@ def _unpack(archive: Path, name: str, folder: Path, checksums: dict[str, str]) -
                     shutil.copyfileobj(source, goal)
     except DatasetError:
         raise
-    except Exception as error:  # zipfile and its decompressors raise many kinds of errors
-        raise DatasetError(
-            f"The archive of {name!r} cannot be unpacked ({ascii(str(error))[1:-1]}). Try again."
-        ) from None
+    except Exception as error:  # zipfile and its decompressors raise many kinds of errors, some without a text
+        reason = ascii(str(error))[1:-1] or type(error).__name__
+        raise DatasetError(f"The archive of {name!r} cannot be unpacked ({reason}). Try again.") from None
     if not (folder / f"{name}_A.txt").is_file():
         raise DatasetError(f"The archive of {name!r} holds no {name}/{name}_A.txt; it is not a TU data set.")
 

@@ -2,7 +2,7 @@
 
 That layout has the columns ``edge_index`` (two lists), ``node_feat`` and ``edge_attr`` (a list of numbers per node or edge),
 ``y`` (a list) and ``num_nodes``. We add ``node_label`` and ``edge_label``, lists of whole numbers or strings, ``graph_name``,
-``node_name`` and ``graph_attr``, and a JSON entry "treegram" in the metadata with what the columns do not show. Other
+``node_name``, ``node_position`` and ``graph_attr``, and a JSON entry "treegram" in the metadata with what the columns do not show. Other
 readers ignore these.
 """
 
@@ -36,6 +36,7 @@ _FIELDS = (  # the field of Graphs, its column, what has one row each, and the k
     ("labels", "node_label", "nodes", "iubO"),
     ("attributes", "node_feat", "nodes", "iubf"),
     ("node_names", "node_name", "nodes", "O"),
+    ("positions", "node_position", "nodes", "iubf"),
     ("edge_labels", "edge_label", "edges", "iubO"),
     ("edge_attributes", "edge_attr", "edges", "iubf"),
     ("targets", "y", "graphs", "iubfO"),
@@ -156,8 +157,8 @@ def save_parquet(graphs: Any, path: str | os.PathLike[str]) -> None:
     -----
     The columns are those of graph data sets on Hugging Face: ``edge_index`` (undirected edges in both directions),
     ``node_feat``, ``edge_attr``, ``y`` and ``num_nodes``. Labels are in the additional columns ``node_label`` and
-    ``edge_label``: whole numbers or strings, or JSON if labels are of another kind, such as tuples. Names and graph attributes
-    are in ``graph_name``, ``node_name`` and ``graph_attr``, names of columns in the metadata.
+    ``edge_label``: whole numbers or strings, or JSON if labels are of another kind, such as tuples. Names, positions and
+    graph attributes are in ``graph_name``, ``node_name``, ``node_position`` and ``graph_attr``, names of columns in the metadata.
 
     Examples
     --------

@@ -6,8 +6,7 @@ Nothing is printed here; ``treegram info`` does that. All costs are linear in th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
-from itertools import pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,10 @@ from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
+from treegram.graphs.check import COLUMN_NAMES, ROWS
+from treegram.graphs.digest import digest_each
 
-__all__ = ["graph_digests", "summarize_graphs"]
+__all__ = ["summarize_graphs"]
 
 _N_PAIRS = 20_000  # sampled pairs of nodes
 _FAR, _ALIKE = 1e-6, 0.99  # two vectors are far apart below, or similar above, these values of the node kernel
@@ -29,6 +30,7 @@ _FEW_VECTORS = 0.05  # distinct vectors per node
 _UNBALANCED = 1.5  # largest class divided by smallest class
 _FOLDS = 10  # of a typical cross-validation
 _LARGE = 10  # largest graph divided by mean graph
+_NOT_STRUCTURE = {*chain.from_iterable(ROWS.values()), *COLUMN_NAMES}  # fields
 
 
 def summarize_graphs(graphs: Any, y: ArrayLike | None = None) -> dict[str, Any]:
@@ -168,7 +170,7 @@ def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
     owner[component] = graphs.graph_ids
     is_isolated = np.bincount(component, minlength=n_components) == 1
     return {
-        "distinct_structures": len(set(graph_digests(graphs))),
+        "distinct_structures": len(set(digest_each(graphs, _NOT_STRUCTURE))),
         "isolated_nodes": int(is_isolated.sum()),
         "graphs_with_isolated_nodes": len(np.unique(owner[is_isolated])),
         "disconnected_graphs": int((np.bincount(owner, minlength=len(graphs)) > 1).sum()),
@@ -179,24 +181,11 @@ def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
 
 def _copies(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, int]:
     """Count graphs that equal an earlier one node by node, and those of them with a different target."""
-    first: dict[bytes, int] = {}
-    digests = graph_digests(graphs, [graphs.labels, graphs.attributes], [graphs.edge_labels, graphs.edge_attributes])
+    first: dict[str, int] = {}
+    digests = digest_each(graphs, ("targets", "graph_names", "node_names", "positions"))
     originals = [first.setdefault(digest, i) for i, digest in enumerate(digests)]
     other = [y is not None and bool(np.any(y[original] != y[i])) for i, original in enumerate(originals)]
     return {"graphs": len(graphs) - len(first), "other_target": sum(other)}
-
-
-def graph_digests(
-    graphs: Graphs, at_nodes: Sequence[NDArray[Any] | None] = (), at_arcs: Sequence[NDArray[Any] | None] = ()
-) -> Iterator[bytes]:
-    """Yield a hash of each graph: its neighbors, and its rows of the arrays that are not None."""
-    degrees = graphs.degrees
-    for first, last in pairwise(graphs.offsets.tolist()):
-        nodes, arcs = slice(first, last), slice(graphs.indptr[first], graphs.indptr[last])
-        rows = [np.array([last - first]), degrees[nodes], graphs.indices[arcs] - first]
-        rows += [array[nodes] for array in at_nodes if array is not None]
-        rows += [array[arcs] for array in at_arcs if array is not None]
-        yield blake2b(b"".join(row.tobytes() for row in rows), digest_size=16).digest()
 
 
 # -------------------------------------------------------------------- warnings

@@ -501,7 +501,11 @@ class Table:
         if n_rows:
             delimiter = None if self._separator is None else self._separator.decode()
             try:
-                rows = np.loadtxt(source, delimiter=delimiter, comments=None, ndmin=2, encoding=encoding)
+                with warnings.catch_warnings():
+                    warnings.simplefilter(
+                        "ignore"
+                    )  # about a table without numbers, which is an error that names the line
+                    rows = np.loadtxt(source, delimiter=delimiter, comments=None, ndmin=2, encoding=encoding)
             except ValueError:
                 return None
         if rows.shape != (n_rows, self.n_columns) or not np.isfinite(rows).all():

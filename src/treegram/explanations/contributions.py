@@ -2,7 +2,7 @@
 
 Most kernels here are sums over nodes, and a decision is a weighted sum of kernels, so it is a sum over nodes as well.
 Nothing is sampled, fitted or approximated: the contributions add up to the decision. Kernels split their own sums over
-nodes (``_node_contributions``) or over the columns of a table (``_column_parts``); models list their kernels with
+nodes (``kernels.attribution``) or over the columns of a table (``_column_parts``); models list their kernels with
 weights (``_decision_parts``).
 """
 
@@ -24,14 +24,15 @@ from sklearn.pipeline import Pipeline
 from treegram._core.errors import ParameterError
 from treegram._core.text import counted, label_text
 from treegram._core.types import Floats, Ints
-from treegram.datasets.summarize import graph_digests
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels import FeatureMap, KernelSum, Nystroem, ODDCLFeatures
+from treegram.graphs.check import COLUMN_NAMES
+from treegram.graphs.digest import digest_each
+from treegram.kernels import FeatureMap, KernelSum, Nystroem
+from treegram.kernels.attribution import column_weights, kernel_contributions
 from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import through_pipeline
 from treegram.models.solver import one_against_rest
-from treegram.structure.hashing import arc_hashes, node_hashes
 
 __all__ = ["Explanation", "explain"]
 
@@ -49,8 +50,8 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     Parameters
     ----------
     model : GraphClassifier, GraphRegressor, GraphSVC, GraphRidge, GraphGP or Pipeline
-        The fitted model; or a fitted pipeline of transformers that ends in one, or in a :class:`FeatureMap`,
-        :class:`ODDCLFeatures` or :class:`Nystroem` followed by a linear model. Its kernels must be sums over nodes,
+        The fitted model; or a fitted pipeline of transformers that ends in one, or in a :class:`FeatureMap`
+        or :class:`Nystroem` followed by a linear model. Its kernels must be sums over nodes,
         such as WL or ODDCL, or a :class:`StatisticsKernel`, or sums or pipelines of these; otherwise, an error lists
         the supported kernels.
     X : Graphs or list of graphs
@@ -142,7 +143,7 @@ class Explanation:
         Predictions of the model.
     in_training : ndarray of bool of shape (n_graphs,), or None
         True for graphs that the model was fitted on (equal node by node): predicting these well says nothing about new
-        graphs. None if the model does not keep its training graphs (:class:`Nystroem`, :class:`ODDCLFeatures`).
+        graphs. None if the model does not keep its training graphs (:class:`Nystroem`, mapped rows of :class:`FeatureMap`).
     node_contributions : list of ndarray of shape (n_nodes,) or (n_nodes, n_outputs)
         Contribution of each node, for each graph.
     column_contributions : ndarray of shape (n_graphs, n_columns) or (n_graphs, n_columns, n_outputs), or None
@@ -152,10 +153,10 @@ class Explanation:
         numbers as every training graph; the other contributions are due to differences from the training graphs.
     graph_contributions : ndarray of shape (n_graphs, n_training) or (n_graphs, n_training, n_outputs), or None
         Contribution of each training graph (of :class:`Nystroem`: each component). None for linear models on a
-        :class:`FeatureMap` or :class:`ODDCLFeatures`, which do not compare with training graphs.
+        :class:`FeatureMap`, which does not compare with training graphs.
     feature_contributions : csr_matrix of shape (n_graphs, n_features), tuple of these, or None
         Contribution of each feature of the kernels with explicit features, one matrix for each output; for
-        :class:`ODDCLFeatures`, of each tree of the explained graphs. None if no kernel has explicit features.
+        mapped rows, of each feature of the explained graphs. None if no kernel has explicit features.
     feature_names : list of str or None
         Names of the columns of ``feature_contributions``.
     residual : float
@@ -439,7 +440,7 @@ class Explanation:
 
     @property
     def _compares_graphs(self) -> bool:
-        return not any(part.has_rows for part in self._parts)
+        return not any(part.feature_map for part in self._parts)
 
     @property
     def _is_classifier(self) -> bool:
@@ -546,11 +547,11 @@ class FeatureTable:
 class Part:
     """A fitted kernel or feature map, the weights of its values in the decisions, and the graphs as it receives them."""
 
-    kernel: Any  # the last step of a pipeline; or ODDCLFeatures itself
-    weights: Floats  # of fitted graphs or, with has_rows, of columns of features: (n_columns, n_outputs)
+    kernel: Any  # the last step of a pipeline
+    weights: Floats  # of fitted graphs or, with a feature map, of its columns: (n_columns, n_outputs)
     seen: Graphs
     factors: Floats  # of each graph's values
-    has_rows: bool = False
+    feature_map: FeatureMap | None = None  # of a linear model on its rows
     numbers: Ints | None = None  # positions of the fitted graphs among the training graphs, if some were left out
 
     @property
@@ -558,15 +559,10 @@ class Part:
         """True for a kernel on graph-level columns."""
         return hasattr(self.kernel, "_column_parts")
 
-    @property
-    def _is_map(self) -> bool:
-        """True for the kernel of a FeatureMap."""
-        return self.has_rows and not isinstance(self.kernel, ODDCLFeatures)
-
     @cached_property
     def rows(self) -> Any:
         """Kernel values with the fitted graphs, or features."""
-        return (self.kernel._feature_rows if self._is_map else self.kernel.transform)(self.seen)
+        return (self.feature_map or self.kernel).transform(self.seen)
 
     @property
     def similarities(self) -> Floats:
@@ -588,25 +584,25 @@ class Part:
 
     def node_values(self, *, spread: bool) -> Floats:
         """Return the contribution of each node, (n_nodes, n_outputs), without the factors."""
-        split = self.kernel._column_contributions if self._is_map else self.kernel._node_contributions
-        values: Floats = split(self.seen, self.weights, spread=spread)
-        return values
+        if self.feature_map is not None:
+            return self.feature_map._node_contributions(self.seen, self.weights, spread=spread)
+        return kernel_contributions(self.kernel, self.seen, self.weights, spread=spread)
 
     def tabulate(self) -> FeatureTable | None:
         """Return the contributions of the features; None for a kernel without explicit ones."""
-        if isinstance(self.kernel, ODDCLFeatures):
-            return FeatureTable(*self.kernel._feature_contributions(self.seen, self.weights))
-        if not isinstance(self.kernel, HasFeatures) or self.kernel._normalization == "tanimoto":
+        if self.feature_map is not None:
+            return FeatureTable(*self.feature_map._feature_contributions(self.seen, self.weights))
+        if not isinstance(self.kernel, HasFeatures) or self.kernel.normalize == "tanimoto":
             return None
-        weights = self.weights if self.has_rows else self.kernel._feature_weights(self.weights)
+        weights = column_weights(self.kernel, self.weights)
         rows = sp.diags(self.factors) @ self.kernel._feature_rows(self.seen)
         return FeatureTable(tuple((rows @ sp.diags(own)).tocsr() for own in weights.T), self.kernel._name_reader())
 
 
-def split_model(model: Any) -> tuple[list[Any], FeatureMap | Nystroem | ODDCLFeatures | None, Any]:
+def split_model(model: Any) -> tuple[list[Any], FeatureMap | Nystroem | None, Any]:
     """Split a model into its graph transformers, its feature map (None unless it is linear on one), and the final estimator."""
     *steps, final = _flatten_pipeline(model)
-    features = steps.pop() if steps and isinstance(steps[-1], FeatureMap | Nystroem | ODDCLFeatures) else None
+    features = steps.pop() if steps and isinstance(steps[-1], FeatureMap | Nystroem) else None
     return steps, features, final
 
 
@@ -623,13 +619,13 @@ def _read_model(model: Any, X: Any) -> tuple[Graphs, list[Part], Floats, tuple[A
     steps, features, final = split_model(model)
     if features is not None:
         weights, intercept, outputs = _linear_weights(final)
-        weighted = [(features if isinstance(features, ODDCLFeatures) else features.kernel_, weights)]
+        weighted = [(features.kernel_, weights)]
     elif hasattr(final, "_decision_parts"):
         weighted, intercept, outputs = final._decision_parts()
     else:
         raise ParameterError(
             "model of explain must be a model of graphs (such as GraphClassifier or GraphRegressor), a linear model on the rows of a "
-            f"FeatureMap, of ODDCLFeatures or of Nystroem, or a pipeline that ends in one of these; got {final!r}."
+            f"FeatureMap or of Nystroem, or a pipeline that ends in one of these; got {final!r}."
         )
     graphs = None
     for step in steps:
@@ -642,9 +638,8 @@ def _read_model(model: Any, X: Any) -> tuple[Graphs, list[Part], Floats, tuple[A
 
 def _make_part(kernel: Any, weights: Floats, X: Graphs, features: Any, outputs: tuple[Any, ...], final: Any) -> Part:
     """Apply the steps before a kernel, and check that its weights fit: compiled code does not check their number."""
-    if kernel is not features:
-        kernel, X = through_pipeline(kernel, X)
-        X = kernel._check_like_fitted(X)
+    kernel, X = through_pipeline(kernel, X)
+    X = kernel._check_like_fitted(X)
     n_columns = len(kernel.graphs_) if features is None else features.n_features_out_
     if weights.shape != (n_columns, len(outputs)):
         raise ParameterError(
@@ -655,7 +650,7 @@ def _make_part(kernel: Any, weights: Floats, X: Graphs, features: Any, outputs: 
     factors = np.ones(len(X))
     if isinstance(features, Nystroem):
         return Part(kernel, features._component_weights(weights), X, factors, numbers=features.component_indices_)
-    return Part(kernel, weights, X, factors, has_rows=features is not None)
+    return Part(kernel, weights, X, factors, feature_map=features)
 
 
 def _linear_weights(linear: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
@@ -700,7 +695,7 @@ def _find_in_training(parts: list[Part]) -> Ints | None:
     """Return the position of each graph among the training graphs, or -1; None if the training graphs are unknown."""
     keys = []
     for part in parts:  # all of them: a kernel may not see all data
-        if part.numbers is not None or isinstance(part.kernel, ODDCLFeatures):
+        if part.numbers is not None or (part.feature_map is not None and part.feature_map.map_ is not None):
             return None
         vectors = part.kernel.graphs_.attributes
         scales = None if vectors is None else np.abs(vectors).max(axis=0, initial=0.0)
@@ -710,12 +705,10 @@ def _find_in_training(parts: list[Part]) -> Ints | None:
     return np.array([known.get(key, -1) for key in new], dtype=np.int64)
 
 
-def _graph_keys(graphs: Graphs, scales: Floats | None) -> list[tuple[bytes, ...]]:
+def _graph_keys(graphs: Graphs, scales: Floats | None) -> list[str]:
     """Return a key for each graph: the same for graphs that are equal node by node, even in another collection."""
-    vectors, numbers = graphs.attributes, graphs.graph_attributes
+    vectors = graphs.attributes
     if vectors is not None and scales is not None:
         vectors = np.round(vectors / np.where(scales > 0, scales, 1.0), _DIGITS) + 0.0  # 0 rather than -0
-    labels = None if graphs.labels is None else node_hashes(graphs, "constant")
-    edge_labels = None if graphs.edge_labels is None else arc_hashes(graphs, use_edge_labels=True)
-    digests = graph_digests(graphs, [vectors, labels], [graphs.edge_attributes, edge_labels])
-    return [(digest, b"" if numbers is None else numbers[i].tobytes()) for i, digest in enumerate(digests)]
+    names = ("graph_names", "node_names", "positions", *COLUMN_NAMES)
+    return digest_each(graphs.assign(attributes=vectors), leave_out=("targets", *names))

@@ -190,6 +190,9 @@ def _describe(part: Graphs) -> Iterator[tuple[str, Any, str]]:
             yield vectors, width, f"{counted(width, 'attribute')} per {thing}"
             if names is not None:
                 yield f"{vectors[:-1]}_names", names, f"the {vectors} {', '.join(names)}"
+    if part.positions is not None and part.n_nodes:
+        width = part.positions.shape[1]
+        yield "positions", width, f"positions with {width} columns"
 
 
 # -------------------------------------------------------------------- a finished collection

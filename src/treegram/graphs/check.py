@@ -21,7 +21,7 @@ from treegram._core.types import Floats, Ints
 
 # The fields with one row per node, arc or graph. Selecting, joining and comparing collections loop over them.
 ROWS = {
-    "nodes": ("labels", "attributes", "node_names"),
+    "nodes": ("labels", "attributes", "node_names", "positions"),
     "arcs": ("edge_labels", "edge_attributes"),
     "graphs": ("targets", "graph_names", "graph_attributes"),
 }
@@ -69,8 +69,7 @@ class Finder(NamedTuple):
 
 def number_graphs(error: InvalidGraphError, noun: str, first: int) -> str:
     """Return the message of an error about graph i of a part as one about number ``first + i`` of the whole."""
-    found = re.match(r"Graph (\d+): (.*)", str(error), re.DOTALL)
-    return f"{noun} {first + int(found[1])}: {found[2]}" if found else str(error)
+    return re.sub(r"^Graph (\d+)", lambda match: f"{noun} {first + int(match[1])}", str(error))
 
 
 # -------------------------------------------------------------------- sequences and arrays
@@ -422,22 +421,17 @@ def check_extras(fields: dict[str, Any]) -> None:
     graph_names = check_names(fields["graph_names"], n_graphs, "graph_names", "graphs")
     finder = Finder(offsets, graph_names, check_names(fields["node_names"], n_nodes, "node_names", "nodes"))
     fields.update(graph_names=finder.graph_names, node_names=finder.node_names)
-    if fields["attributes"] is not None:
-
-        def describe_node(node: int) -> str:
-            return f"{finder.graph_of(node)}: the attributes of its node {finder.node(node)}"
-
-        fields["attributes"] = check_rows(fields["attributes"], n_nodes, "attributes", "node", describe_node)
-    if fields["graph_attributes"] is not None:
-        if fields["graph_attribute_names"] is None:
-            fields["graph_attribute_names"] = getattr(fields["graph_attributes"], "columns", None)  # of a table
-
-        def describe_graph(graph: int) -> str:
-            return f"{finder.graph(graph)}: its graph_attributes"
-
-        fields["graph_attributes"] = check_rows(
-            fields["graph_attributes"], n_graphs, "graph_attributes", "graph", describe_graph
-        )
+    if fields["graph_attributes"] is not None and fields["graph_attribute_names"] is None:
+        fields["graph_attribute_names"] = getattr(fields["graph_attributes"], "columns", None)  # of a table
+    for name, thing, length, describe in (
+        ("attributes", "node", n_nodes, partial(_describe_node, finder, "attributes")),
+        ("positions", "node", n_nodes, partial(_describe_node, finder, "positions")),
+        ("graph_attributes", "graph", n_graphs, lambda graph: f"{finder.graph(graph)}: its graph_attributes"),
+    ):
+        if fields[name] is not None:
+            fields[name] = check_rows(fields[name], length, name, thing, describe)
+    if n_nodes and fields["positions"] is not None and fields["positions"].shape[1] not in (2, 3):
+        raise InvalidGraphError(f"positions must have two or three columns; got the shape {fields['positions'].shape}.")
     for name, owner in COLUMN_NAMES.items():
         if fields[name] is not None:
             fields[name] = _check_column_names(fields, name, owner)
@@ -447,6 +441,10 @@ def check_extras(fields: dict[str, Any]) -> None:
             raise InvalidGraphError(
                 f"targets must have one entry per graph: {n_graphs} graphs, got an array of shape {targets.shape}."
             )
+
+
+def _describe_node(finder: Finder, name: str, node: int) -> str:
+    return f"{finder.graph_of(node)}: the {name} of its node {finder.node(node)}"
 
 
 def _check_column_names(fields: dict[str, Any], name: str, owner: str) -> tuple[str, ...]:

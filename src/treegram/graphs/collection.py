@@ -6,7 +6,7 @@ structure over all of them. Everything is checked once, when a collection is cre
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -66,6 +66,8 @@ class Graphs(FromLibraries):
         One real vector per graph, such as a temperature or descriptors of a molecule.
     graph_attribute_names : tuple of str, or None
         Name of each column of ``graph_attributes``.
+    positions : ndarray of float64, shape (n_nodes, 2) or (n_nodes, 3), or None
+        Where drawings place each node. No kernel depends on them.
 
     Examples
     --------
@@ -94,6 +96,7 @@ class Graphs(FromLibraries):
     edge_attribute_names: tuple[str, ...] | None = None
     graph_attributes: Floats | None = None
     graph_attribute_names: tuple[str, ...] | None = None
+    positions: Floats | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.__dict__.items():
@@ -148,6 +151,7 @@ class Graphs(FromLibraries):
         edge_attribute_names: Sequence[str] | None = None,
         graph_attributes: ArrayLike | None = None,
         graph_attribute_names: Sequence[str] | None = None,
+        positions: Sequence[ArrayLike] | None = None,
     ) -> Graphs:
         """Build a collection from one edge list per graph; nodes are numbered from 0 within each graph.
 
@@ -180,6 +184,8 @@ class Graphs(FromLibraries):
             Real vector of each graph. The columns of a pandas table give the names.
         graph_attribute_names : sequence of str, optional
             Name of each column of ``graph_attributes``.
+        positions : sequence of array-like of shape (n_nodes, 2) or (n_nodes, 3), optional
+            Where drawings place each node of each graph.
 
         Returns
         -------
@@ -189,7 +195,7 @@ class Graphs(FromLibraries):
         edges = check.as_list(edges, "edges")
         names = check.check_names(graph_names, len(edges), "graph_names", "graphs")
         pairs = check.each_graph(check.as_pairs, edges, names)
-        n_nodes, labels, attributes, edge_labels, edge_attributes, node_names = (
+        n_nodes, labels, attributes, edge_labels, edge_attributes, node_names, positions = (
             None if lists is None else check.as_list(lists, name, len(pairs))
             for name, lists in (
                 ("n_nodes", n_nodes),
@@ -198,12 +204,14 @@ class Graphs(FromLibraries):
                 ("edge_labels", edge_labels),
                 ("edge_attributes", edge_attributes),
                 ("node_names", node_names),
+                ("positions", positions),
             )
         )
         vectors = None if attributes is None else check.each_graph(_node_vectors, attributes, names)
+        places = None if positions is None else check.each_graph(_node_positions, positions, names)
         edge_vectors = None if edge_attributes is None else check.each_graph(_edge_vectors, edge_attributes, names)
         counts = {} if n_nodes is None else {"n_nodes": check.each_graph(check.check_count, n_nodes, names)}
-        data = {"labels": labels, "attributes": vectors, "node_names": node_names}
+        data = {"labels": labels, "attributes": vectors, "node_names": node_names, "positions": places}
         sizes = check.count_rows(data, names, "node", counts)
         if sizes is None:
             sizes = [int(pair.max(initial=-1)) + 1 for pair in pairs]
@@ -227,6 +235,7 @@ class Graphs(FromLibraries):
             edge_attribute_names=edge_attribute_names,
             graph_attributes=graph_attributes,
             graph_attribute_names=graph_attribute_names,
+            positions=None if places is None else stack_vectors(places, "positions"),
         )
 
     @classmethod
@@ -247,6 +256,7 @@ class Graphs(FromLibraries):
         edge_attribute_names: Sequence[str] | None = None,
         graph_attributes: ArrayLike | None = None,
         graph_attribute_names: Sequence[str] | None = None,
+        positions: ArrayLike | None = None,
     ) -> Graphs:
         """Build a collection from flat arrays; nodes are numbered consecutively across all graphs.
 
@@ -278,6 +288,8 @@ class Graphs(FromLibraries):
             Real vector of each graph. The columns of a pandas table give the names.
         graph_attribute_names : sequence of str, optional
             Name of each column of ``graph_attributes``.
+        positions : array-like of shape (n_nodes, 2) or (n_nodes, 3), optional
+            Where drawings place each node.
 
         Returns
         -------
@@ -316,6 +328,7 @@ class Graphs(FromLibraries):
             "edge_attribute_names": edge_attribute_names,
             "graph_attributes": graph_attributes,
             "graph_attribute_names": graph_attribute_names,
+            "positions": positions,
         }
         check.check_extras(content)
         return cls._trusted(**content)
@@ -328,7 +341,7 @@ class Graphs(FromLibraries):
         ----------
         parts : iterable of Graphs
             Collections of the same kind: with or without labels, attributes of the same dimension, directed or not.
-            Targets and the names of graphs and nodes are kept if all parts have them. Names of attributes must be the
+            Targets, positions and the names of graphs and nodes are kept if all parts have them. Names of attributes must be the
             same in all parts that have them, and are kept if all do.
 
         Returns
@@ -472,14 +485,14 @@ class Graphs(FromLibraries):
         )
 
     def assign(self, **kwargs: Any) -> Graphs:
-        """Return the same graphs with new labels, attributes, targets or names.
+        """Return the same graphs with new labels, attributes, targets, names or positions.
 
         Parameters
         ----------
         **kwargs
-            Any of ``labels``, ``attributes``, ``targets``, ``graph_attributes``, ``graph_names``, ``node_names``, ``attribute_names``,
-            ``edge_attribute_names`` and ``graph_attribute_names``, as in :meth:`from_arrays`; None removes them. New
-            attributes lose their old names unless they come with new ones.
+            Any of ``labels``, ``attributes``, ``targets``, ``graph_attributes``, ``graph_names``, ``node_names``, ``positions``,
+            ``attribute_names``, ``edge_attribute_names`` and ``graph_attribute_names``, as in :meth:`from_arrays`; None removes
+            them. New attributes lose their old names unless they come with new ones.
 
         Returns
         -------
@@ -493,7 +506,7 @@ class Graphs(FromLibraries):
         >>> graphs.assign(attributes=[[0.5], [1.5], [0.5], [2.5]], attribute_names=["charge"], graph_names=["a", "b"])
         Graphs(2 graphs, 4 nodes, 2 edges, undirected, no labels, 1 attribute)
         """
-        known = {"labels", "attributes", *check.ROWS["graphs"], "node_names", *check.COLUMN_NAMES}
+        known = {*check.ROWS["nodes"], *check.ROWS["graphs"], *check.COLUMN_NAMES}
         for name in kwargs.keys() - known:
             hint = suggest(name, known) or f"; it takes {', '.join(sorted(known))}."
             raise TypeError(f"assign got an unexpected keyword argument {name!r}{hint}")
@@ -581,27 +594,61 @@ def _node_vectors(vectors: ArrayLike) -> Floats:
     return check.as_vectors(vectors, "attributes", "node")
 
 
+def _node_positions(vectors: ArrayLike) -> Floats:
+    return check.as_vectors(vectors, "positions", "node")
+
+
 def _edge_vectors(vectors: ArrayLike) -> Floats:
     return check.as_vectors(vectors, "edge_attributes", "edge")
 
 
+# The constructor of Graphs that reads each kind of objects, and how to tell them; no library is imported for that.
+_CONSTRUCTORS: dict[str, Callable[[Any], bool]] = {
+    "from_networkx": lambda item: hasattr(item, "nodes") and hasattr(item, "adj"),
+    "from_igraph": lambda item: hasattr(item, "get_edgelist"),
+    "from_pyg": lambda item: hasattr(item, "edge_index") or hasattr(item, "to_data_list"),
+    "from_rdkit": lambda item: hasattr(item, "GetAtoms"),
+    "from_grakel": lambda item: (
+        hasattr(item, "get_edge_dictionary")
+        or (isinstance(item, list | tuple) and len(item) in (2, 3) and isinstance(item[1], Mapping))
+    ),
+}
+# Constructors that take other things, by the first part of the name of the module of a type.
+_OTHERS = {
+    "builtins": "Graphs.from_smiles for SMILES, Graphs.from_edges for lists of edges, load_tu or load_parquet for files",
+    "numpy": "Graphs.from_edges; the edges of a matrix are np.argwhere(matrix)",
+    "scipy": "Graphs.from_edges; the edges of a matrix are np.argwhere(matrix)",
+    **dict.fromkeys(("pandas", "polars", "pyarrow"), "Graphs.from_tables"),
+    "gemmi": "Graphs.from_pdb",
+}
+
+
 def as_graphs(X: Any) -> Graphs:
-    """Convert X to one collection: X is a Graphs, a list of Graphs, or a list of networkx graphs."""
+    """Convert X to one collection: X is a Graphs, or a list of Graphs or of graphs of other libraries."""
     if isinstance(X, Graphs):
         return X
-    if not isinstance(X, Iterable) or isinstance(X, str | bytes | dict):
-        raise InvalidGraphError(f"X must be a Graphs collection or a list of graphs; got {type(X).__name__}.")
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2 and X.shape[1] == 1:
         X = X[:, 0]  # one row per graph, as np.asarray gives it
+    if hasattr(X, "to_data_list"):
+        return Graphs.from_pyg(X, targets=None)  # a batch
+    is_single = (
+        hasattr(X, "adj") or hasattr(X, "num_nodes") or isinstance(X, str | bytes | Mapping) or hasattr(X, "columns")
+    )
+    if is_single or not (isinstance(X, Iterable) or hasattr(X, "__getitem__")):
+        raise _wrong_type(X, "")
     items = list(X)
     if all(isinstance(item, Graphs) for item in items):
         return Graphs.concatenate(items)
-    if all(hasattr(item, "nodes") and hasattr(item, "adj") for item in items):
-        return Graphs.from_networkx(items)
-    wrong = next(item for item in items if not isinstance(item, Graphs))
-    hint = "Create a collection with Graphs.from_edges, Graphs.from_networkx or load_tu."
-    if isinstance(wrong, str) or type(wrong).__module__.startswith("rdkit."):
-        hint = "Convert molecules with Graphs.from_smiles or Graphs.from_rdkit, or put MoleculeGraphs() first in a pipeline."
-    raise InvalidGraphError(
-        f"X must be a Graphs collection or a list of graphs; got a list that holds {type(wrong).__name__}. {hint}"
+    for name, is_right in _CONSTRUCTORS.items():
+        if all(map(is_right, items)):
+            graphs: Graphs = getattr(Graphs, name)(items, targets=None)
+            return graphs
+    raise _wrong_type(next(item for item in items if not isinstance(item, Graphs)), "a list that holds ")
+
+
+def _wrong_type(value: Any, place: str) -> InvalidGraphError:
+    advice = _OTHERS.get(type(value).__module__.partition(".")[0], "a list of graphs that are all of one kind")
+    return InvalidGraphError(
+        f"X must be a Graphs collection or a list of graphs; got {place}{type(value).__name__}. Graphs of networkx, igraph, PyTorch "
+        f"Geometric, GraKeL and RDKit are converted; here, use {advice}."
     )

@@ -68,7 +68,9 @@ def _choose_layout(graph: Graphs) -> str:
 
 
 def _coordinates(graph: Graphs) -> Floats:
-    """Return the attributes named x, y and z; of attributes without names, all."""
+    """Return the positions, or else the attributes named x, y and z; of attributes without names, all."""
+    if graph.positions is not None:
+        return graph.positions
     if graph.attributes is None or graph.attribute_names is None:
         return np.zeros((graph.n_nodes, 0)) if graph.attributes is None else graph.attributes
     names = [name.lower() for name in graph.attribute_names]

@@ -1,8 +1,7 @@
-"""Turn a collection into plain arrays and back, and identify it by a digest."""
+"""Turn a collection into plain arrays and back."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import fields
 from typing import Any
 
@@ -57,19 +56,3 @@ def _unpack(packed: Any) -> list[str]:
     return [
         data[end - length : end].decode("utf-8", "surrogatepass") for end, length in zip(ends, lengths, strict=True)
     ]
-
-
-def graphs_digest(graphs: Graphs) -> str:
-    """Return the SHA-256 of what kernels see of graphs: nodes, edges, labels and vectors, not targets or names."""
-    digest = hashlib.sha256()
-    for name, value in graphs_to_fields(graphs).items():
-        if name.endswith("_names"):
-            continue
-        is_array = isinstance(value, np.ndarray)
-        digest.update(f"{name} {value.shape if is_array else ''} ".encode())
-        if is_array:
-            plain = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))  # no copy on most machines
-            digest.update(plain.reshape(-1).view(np.uint8).data)
-        else:
-            digest.update(repr(value).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()

@@ -29,6 +29,7 @@ class FromLibraries:
         edge_label: str | None = None,
         edge_attributes: Names = None,
         targets: ArrayLike | str | None = None,
+        graph_names: Sequence[str] | None = None,
     ) -> Graphs:
         """Build a collection from networkx graphs.
 
@@ -50,6 +51,8 @@ class FromLibraries:
             Key or keys of the edge data that form the vector of an edge.
         targets : array-like of shape (n_graphs,), or str, optional
             One class or regression target per graph, or the key of the target in ``graph.graph``.
+        graph_names : sequence of str, optional
+            Names of the graphs; by default their own, if all have one.
 
         Returns
         -------
@@ -77,7 +80,13 @@ class FromLibraries:
         from treegram.graphs.libraries import read_networkx
 
         return read_networkx(
-            graphs, targets, label=label, attributes=attributes, edge_label=edge_label, edge_attributes=edge_attributes
+            graphs,
+            targets,
+            graph_names,
+            label=label,
+            attributes=attributes,
+            edge_label=edge_label,
+            edge_attributes=edge_attributes,
         )
 
     def to_networkx(self) -> list[Any]:
@@ -176,6 +185,7 @@ class FromLibraries:
         edge_label: str | None = None,
         edge_attributes: Names = None,
         targets: ArrayLike | str | None = None,
+        graph_names: Sequence[str] | None = None,
     ) -> Graphs:
         """Build a collection from igraph graphs.
 
@@ -196,6 +206,8 @@ class FromLibraries:
             Edge attribute or attributes that form the vector of an edge.
         targets : array-like of shape (n_graphs,), or str, optional
             One class or regression target per graph, or the graph attribute with the target.
+        graph_names : sequence of str, optional
+            Names of the graphs; by default their own, if all have one.
 
         Returns
         -------
@@ -219,7 +231,13 @@ class FromLibraries:
         from treegram.graphs.libraries import read_igraph
 
         return read_igraph(
-            graphs, targets, label=label, attributes=attributes, edge_label=edge_label, edge_attributes=edge_attributes
+            graphs,
+            targets,
+            graph_names,
+            label=label,
+            attributes=attributes,
+            edge_label=edge_label,
+            edge_attributes=edge_attributes,
         )
 
     @classmethod
@@ -233,6 +251,7 @@ class FromLibraries:
         edge_attributes: Names = "edge_attr",
         targets: ArrayLike | str | None = "y",
         directed: bool = False,
+        graph_names: Sequence[str] | None = None,
     ) -> Graphs:
         """Build a collection from Data objects of PyTorch Geometric.
 
@@ -256,6 +275,8 @@ class FromLibraries:
         directed : bool, default=False
             Whether ``edge_index`` lists directed edges. By default edges are undirected, as in most data sets, which list
             each edge in both directions.
+        graph_names : sequence of str, optional
+            Names of the graphs; by default none.
 
         Returns
         -------
@@ -272,6 +293,7 @@ class FromLibraries:
         return read_pyg(
             data,
             targets,
+            graph_names,
             directed=directed,
             label=label,
             attributes=attributes,
@@ -337,6 +359,7 @@ class FromLibraries:
         node_data: str = "labels",
         directed: bool = False,
         targets: ArrayLike | None = None,
+        graph_names: Sequence[str] | None = None,
     ) -> Graphs:
         """Build a collection from GraKeL's input format.
 
@@ -351,6 +374,8 @@ class FromLibraries:
             Whether edges are directed.
         targets : array-like of shape (n_graphs,), optional
             One class or regression target per graph.
+        graph_names : sequence of str, optional
+            Names of the graphs; by default none.
 
         Returns
         -------
@@ -371,10 +396,17 @@ class FromLibraries:
         """
         from treegram.graphs.libraries import read_grakel
 
-        return read_grakel(graphs, node_data=node_data, directed=directed, targets=targets)
+        return read_grakel(graphs, targets, graph_names, node_data=node_data, directed=directed)
 
     @classmethod
-    def from_pdb(cls, structures: Any, *, targets: ArrayLike | None = None, **kwargs: Any) -> Graphs:
+    def from_pdb(
+        cls,
+        structures: Any,
+        *,
+        targets: ArrayLike | None = None,
+        graph_names: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> Graphs:
         """Build a graph of residues from each protein structure. Requires gemmi.
 
         Parameters
@@ -383,14 +415,16 @@ class FromLibraries:
             Files in PDB or mmCIF format, optionally gzipped. Each becomes one graph.
         targets : array-like of shape (n_graphs,), optional
             One class or regression target per structure.
+        graph_names : sequence of str, optional
+            Names of the graphs; by default those of the files without extensions, "1abc".
         **kwargs
             Parameters of :class:`ProteinGraphs`: ``attributes``, ``contact``, ``chains``, ``missing``.
 
         Returns
         -------
         Graphs
-            The collection, undirected, without water or ligands. A graph is named after its file ("1abc"), and a node
-            after its chain, number and residue ("A/141 CYS").
+            The collection, undirected, without water or ligands. A node is named after its chain, number and residue
+            ("A/141 CYS"), and ``positions`` holds the coordinates of its CA atom, for drawings.
 
         Warns
         -----
@@ -400,4 +434,9 @@ class FromLibraries:
         from treegram.graphs.proteins import ProteinGraphs, read_pdb
         from treegram.graphs.transforms import make_source
 
-        return read_pdb(structures, make_source(ProteinGraphs, kwargs, "Graphs.from_pdb"), targets)
+        return read_pdb(structures, make_source(ProteinGraphs, kwargs, "Graphs.from_pdb"), targets, graph_names)
+
+
+for _method in vars(FromLibraries).values():
+    if isinstance(_method, classmethod):  # so that the error about an unknown parameter speaks of Graphs
+        _method.__func__.__qualname__ = f"Graphs.{_method.__func__.__name__}"

@@ -19,6 +19,7 @@ from treegram.graphs import Graphs
 from treegram.graphs.check import Finder, check_count, shift_edges
 from treegram.graphs.tables import NamedColumns, as_column, build_graphs, list_names
 
+Names = Sequence[str] | None
 _STORAGE = {"num_nodes", "batch", "ptr"}  # keys of PyTorch Geometric that are not data
 _DEFAULTS = {"label": "label", "attributes": "attributes"}  # names that may be missing
 _PYG_DEFAULTS = {"attributes": "x", "edge_attributes": "edge_attr"}
@@ -35,7 +36,14 @@ class _Item(NamedTuple):
 
 
 def _build(
-    items: list[_Item], method: str, columns: dict[str, Any], defaults: dict[str, str], *, directed: bool, targets: Any
+    items: list[_Item],
+    method: str,
+    columns: dict[str, Any],
+    defaults: dict[str, str],
+    *,
+    directed: bool,
+    targets: Any,
+    graph_names: Names,
 ) -> Graphs:
     """Build a collection; ``targets`` may be a name among the data of the graphs."""
     keys = [key for item in items for key in item.keys]
@@ -44,7 +52,9 @@ def _build(
     pairs = np.array([(start + a, start + b) for item, start in starts for a, b in item.pairs], dtype=np.int64)
     nodes = _columns([row for item in items for row in item.nodes])
     edges = _columns([row for item in items for row in item.edges])
-    node_names, graph_names = _all_names(keys), _all_names([item.data.get("name") for item in items])
+    node_names = _all_names(keys)
+    if graph_names is None:
+        graph_names = _all_names([item.data.get("name") for item in items])
     tables = _tables(nodes, edges, Finder(offsets, None, keys), pairs.reshape(-1, 2))
     if node_names is not None:
         tables["nodes"].used.add("name")  # as igraph calls it
@@ -94,30 +104,30 @@ def _all_names(names: list[Any]) -> list[str] | None:
 # -------------------------------------------------------------------- networkx and igraph
 
 
-def read_networkx(graphs: Any, targets: Any, **columns: Any) -> Graphs:
+def read_networkx(graphs: Any, targets: Any, graph_names: Names, **columns: Any) -> Graphs:
     """Build a collection from networkx graphs; see :meth:`treegram.Graphs.from_networkx`."""
     found, directed = _list_graphs(graphs, ("is_directed", "adj"), "a networkx", "to_undirected() or to_directed()")
-    items = []
+    items, given = [], {"targets": targets, "graph_names": graph_names}
     for graph in found:
         number = {key: i for i, key in enumerate(graph.nodes)}
         edges = list(graph.edges(data=True))
         pairs = [(number[a], number[b]) for a, b, _ in edges]
         nodes = [data for _, data in graph.nodes(data=True)]
         items.append(_Item(list(number), pairs, nodes, [data for _, _, data in edges], graph.graph))
-    return _build(items, "Graphs.from_networkx", columns, _DEFAULTS, directed=directed, targets=targets)
+    return _build(items, "Graphs.from_networkx", columns, _DEFAULTS, directed=directed, **given)
 
 
-def read_igraph(graphs: Any, targets: Any, **columns: Any) -> Graphs:
+def read_igraph(graphs: Any, targets: Any, graph_names: Names, **columns: Any) -> Graphs:
     """Build a collection from igraph graphs; see :meth:`treegram.Graphs.from_igraph`."""
     found, directed = _list_graphs(graphs, ("get_edgelist", "vs"), "an igraph", "as_undirected() or as_directed()")
-    items = []
+    items, given = [], {"targets": targets, "graph_names": graph_names}
     for graph in found:
         nodes = [vertex.attributes() for vertex in graph.vs]
         edges = [edge.attributes() for edge in graph.es]
         keys = [row.get("name") for row in nodes]
         data = {name: graph[name] for name in graph.attributes()}
         items.append(_Item(keys, graph.get_edgelist(), nodes, edges, data))
-    return _build(items, "Graphs.from_igraph", columns, _DEFAULTS, directed=directed, targets=targets)
+    return _build(items, "Graphs.from_igraph", columns, _DEFAULTS, directed=directed, **given)
 
 
 def _list_graphs(graphs: Any, members: tuple[str, str], library: str, conversions: str) -> tuple[list[Any], bool]:
@@ -171,7 +181,7 @@ def _rows(codes: Ints | None, values: tuple[Hashable, ...], vectors: Any, length
 # -------------------------------------------------------------------- PyTorch Geometric
 
 
-def read_pyg(data: Any, targets: Any, *, directed: bool, **columns: Any) -> Graphs:
+def read_pyg(data: Any, targets: Any, graph_names: Names, *, directed: bool, **columns: Any) -> Graphs:
     """Build a collection from Data objects; see :meth:`treegram.Graphs.from_pyg`."""
     items = [_pyg_arrays(item, i) for i, item in enumerate(_pyg_list(data))]
     sizes, content = [size for size, _ in items], [arrays for _, arrays in items]
@@ -185,7 +195,7 @@ def read_pyg(data: Any, targets: Any, *, directed: bool, **columns: Any) -> Grap
     nodes = _pyg_columns(content, sizes, "nodes", [columns["label"], columns["attributes"]])
     arcs = _pyg_columns(content, n_edges, "edges", [columns["edge_label"], columns["edge_attributes"]])
     tables = _tables(nodes, arcs, Finder(offsets), edges)
-    arrays = {"offsets": offsets, "edges": edges, "directed": directed, "targets": targets}
+    arrays = {"offsets": offsets, "edges": edges, "directed": directed, "targets": targets, "graph_names": graph_names}
     return build_graphs("Graphs.from_pyg", columns, tables, defaults=_PYG_DEFAULTS, **arrays)
 
 
@@ -274,13 +284,16 @@ def _pyg_targets(content: list[dict[str, NDArray[Any]]], name: str) -> list[Any]
 # -------------------------------------------------------------------- GraKeL
 
 
-def read_grakel(graphs: Iterable[Any], *, node_data: str, directed: bool, targets: ArrayLike | None) -> Graphs:
+def read_grakel(
+    graphs: Iterable[Any], targets: ArrayLike | None, graph_names: Names, *, node_data: str, directed: bool
+) -> Graphs:
     """Build a collection from GraKeL's input; see :meth:`treegram.Graphs.from_grakel`."""
     if node_data not in ("labels", "attributes"):
         raise InvalidGraphError(f"node_data must be one of 'labels', 'attributes'; got {node_data!r}.")
     columns = {"label" if node_data == "labels" else "attributes": "data", "edge_label": "data"}
     items = [_from_grakel(item, i) for i, item in enumerate(graphs)]
-    return _build(items, "Graphs.from_grakel", columns, columns, directed=directed, targets=targets)
+    given = {"targets": targets, "graph_names": graph_names}
+    return _build(items, "Graphs.from_grakel", columns, columns, directed=directed, **given)
 
 
 def _from_grakel(item: Any, graph: int) -> _Item:

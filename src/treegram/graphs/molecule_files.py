@@ -31,7 +31,7 @@ _NAME_COLUMNS = ("id", "name")
 _EXTENSION = re.compile(r"(\S+\s+\|[^|]*\|)(?:\s|$)")  # a SMILES and a CXSMILES extension, which may have spaces
 _END_OF_MOLECULE = re.compile(r"^M  END", re.MULTILINE)
 _PROPERTY = re.compile(r"^>[^<\n]*<(.+)>[^>\n]*\n((?:(?!>.*<.+>).*\S.*\n?)*)", re.MULTILINE)
-_ADVICE = "Set smiles_column (on the command line: --smiles-column)."
+_ADVICE = "Set smiles_column."
 
 import_rdkit = partial(optional_module, "rdkit.Chem", "Molecules")
 

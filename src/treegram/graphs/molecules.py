@@ -47,7 +47,7 @@ _LARGEST_DESCRIPTOR = 1e12  # the descriptor Ipc grows exponentially with the mo
 _INDEX = "_treegram_index"  # the property of an atom that holds its number in the molecule with all hydrogens
 _ON_ERROR: Allowed = (Words("raise", "skip"),)
 _MOST_NAMED = 5  # skipped molecules in a warning
-_ADVICE = "Correct it, or skip invalid molecules with on_error='skip' (on the command line: --skip-invalid)."
+_ADVICE = "Correct it, or skip invalid molecules with on_error='skip'."
 _ADVICE_IN_PIPELINES = (
     "A pipeline step must return one graph per molecule and cannot skip any: find invalid molecules with invalid_molecules, "
     "or convert with Graphs.from_smiles(..., on_error='skip') before the pipeline."

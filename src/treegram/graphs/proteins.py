@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
+import gzip
 import os
 import warnings
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,10 +28,13 @@ from treegram.graphs.transforms import Source
 __all__ = ["ProteinGraphs"]
 
 _ATTRIBUTES = {
+    "invariant": ("burial", "side chain inward", "distance to centroid", "turn cosine", "turn sine"),
     "coordinates": ("x", "y", "z"),
-    "invariant": ("distance to centroid", "distance to previous residue", "distance to next residue"),
     None: None,
 }
+_NEAR, _FAR = 8.0, 12.0  # distances in ångströms between which the weight of a neighbor falls from 1 to 0
+_NEIGHBORS = 10.0  # the unit of burial: a residue at the surface has about as many neighbors
+_LARGEST = 1e6  # ångströms; larger coordinates are mistakes
 
 
 @parameters
@@ -40,10 +45,10 @@ class ProteinGraphs(Source):
 
     Parameters
     ----------
-    attributes : {"coordinates", "invariant"} or None, default="coordinates"
-        Vector of each residue. "coordinates": the position of its CA atom. "invariant": the distances of its CA atom to the
-        centroid of the graph and to the residues before and after it in the sequence (0 if there is none), which do not change
-        when the structure is rotated or moved.
+    attributes : {"invariant", "coordinates"} or None, default="invariant"
+        Vector of each residue. "invariant": five numbers that do not change when the structure is rotated or moved; see the notes.
+        "coordinates": the position of its CA atom in the frame of the file, which says nothing about the protein unless all structures were
+        superposed. The graphs keep the positions for drawings in any case.
     contact : float, default=8.0
         Distance in ångströms up to which two CA atoms are joined by an edge.
     chains : str, list of str or None, default=None
@@ -57,8 +62,19 @@ class ProteinGraphs(Source):
 
     Notes
     -----
-    The first model of a structure is used. If an atom has alternate locations, the first with the highest occupancy is used. Residues are consecutive if their
-    numbers are.
+    The first model of a structure is used. If an atom has alternate locations, the first with the highest occupancy is used, and if a residue
+    has several names, that whose CA atom has the highest. Residues are consecutive if their numbers are.
+
+    The invariant attributes, from CA atoms only:
+
+    - burial: the number of neighbors, divided by 10. A neighbor counts fully up to 8 Å, and less and less up to 12 Å;
+    - side chain inward: the same neighbors, each times the cosine between its direction and that of the side chain, which points away from
+      the residues before and after. It is negative where the side chain points into the solvent;
+    - distance to centroid, divided by the radius of gyration;
+    - turn cosine and turn sine: of the dihedral angle of the residues i - 1, i, i + 1, i + 2, times the sines of the two angles between them.
+      About (0.6, 0.8) in an α-helix and (-0.7, -0.1) in a β-strand.
+
+    Where the chain ends or residues are missing, the side chain and the turn are unknown, and their numbers 0.
 
     Examples
     --------
@@ -74,7 +90,7 @@ class ProteinGraphs(Source):
         "missing": (Words("error", "skip"),),
     }
 
-    attributes: str | None = field(default="coordinates", kw_only=False)
+    attributes: str | None = field(default="invariant", kw_only=False)
     contact: float = 8.0
     chains: str | Sequence[str] | None = None
     missing: str = "error"
@@ -106,35 +122,38 @@ class _Residues(NamedTuple):
     missing: list[str]
 
 
-def read_pdb(structures: Any, options: ProteinGraphs, targets: ArrayLike | None) -> Graphs:
+def read_pdb(
+    structures: Any, options: ProteinGraphs, targets: ArrayLike | None, graph_names: Sequence[str] | None
+) -> Graphs:
     """Build a collection from protein structures; see :meth:`treegram.Graphs.from_pdb`."""
     gemmi = optional_module("gemmi", "Protein structures")
     items = [structures] if isinstance(structures, str | os.PathLike | gemmi.Structure) else list(structures)
-    made, notes, graph_names = [], [], []
+    proteins, notes, file_names = [], [], []
     for i, item in enumerate(track(items, total=len(items), label="structures")):
-        structure, name, graph_name = _open(gemmi, item, i)
-        residues = _read_residues(gemmi, _chosen_chains(structure, name, options), name)
+        structure, title, file_name = _open(gemmi, item, i)
+        residues = _read_residues(gemmi, _chosen_chains(structure, title, options), title)
         if residues.missing and options.missing == "error":
             raise InvalidGraphError(
-                f"{name}: {counted(len(residues.missing), 'residue')} without a CA atom, the first is {residues.missing[0]}. "
+                f"{title}: {counted(len(residues.missing), 'residue')} without a CA atom, the first is {residues.missing[0]}. "
                 "Pass missing='skip' to skip them."
             )
         if residues.missing:
-            notes.append(f"{name}: {len(residues.missing)}, the first is {residues.missing[0]}")
+            notes.append(f"{title}: {len(residues.missing)}, the first is {residues.missing[0]}")
         if not residues.names:
-            raise InvalidGraphError(f"{name}: there is no amino acid with a CA atom in the chosen chains.")
-        graph_names.append(graph_name)
-        made.append((residues, *_vectors_and_edges(residues, options)))
+            raise InvalidGraphError(f"{title}: there is no amino acid with a CA atom in the chosen chains.")
+        file_names.append(file_name)
+        proteins.append((residues, *_vectors_and_edges(residues, options)))
     if notes:
         warnings.warn(f"Residues without a CA atom are skipped: {'; '.join(notes)}.", UserWarning, stacklevel=3)
     return Graphs.from_edges(
-        [edges for _, _, edges in made],
-        labels=[residues.labels for residues, _, _ in made],
-        attributes=None if options.attributes is None else [vectors for _, vectors, _ in made],
+        [edges for _, _, edges in proteins],
+        labels=[residues.labels for residues, _, _ in proteins],
+        attributes=None if options.attributes is None else [vectors for _, vectors, _ in proteins],
         targets=targets,
-        graph_names=graph_names,
-        node_names=[residues.names for residues, _, _ in made],
+        graph_names=file_names if graph_names is None else graph_names,
+        node_names=[residues.names for residues, _, _ in proteins],
         attribute_names=_ATTRIBUTES[options.attributes],
+        positions=[residues.positions for residues, _, _ in proteins],
     )
 
 
@@ -142,7 +161,7 @@ def read_pdb(structures: Any, options: ProteinGraphs, targets: ArrayLike | None)
 
 
 def _open(gemmi: Any, item: Any, graph: int) -> tuple[Any, str, str]:
-    """Return a structure, its name in messages, and that of its graph: the file's without extensions ("1abc")."""
+    """Return a structure, its title in messages, and the name of its graph: the file's without extensions ("1abc")."""
     if isinstance(item, gemmi.Structure):
         title = f"Structure {graph}"
         return item, f"{title} ({item.name})" if item.name else title, item.name or title
@@ -151,75 +170,129 @@ def _open(gemmi: Any, item: Any, graph: int) -> tuple[Any, str, str]:
             f"Structure {graph} must be a path of a PDB or mmCIF file, or a gemmi.Structure; got {type(item).__name__}."
         )
     path = Path(item).expanduser()
+    content = _read_file(path)
     try:
-        structure = gemmi.read_structure(str(path))
-    except (OSError, RuntimeError, ValueError, IndexError) as error:
+        structure = gemmi.read_structure_string(content)
+    except (RuntimeError, ValueError, IndexError) as error:
         raise DatasetError(
             f"{path}: the file cannot be read as PDB or mmCIF ({' '.join(str(error).split())[:200]})."
         ) from None
+    if structure.input_format == gemmi.CoorFormat.Pdb:
+        _check_coordinates(content, path)
     return structure, str(path), path.name.removesuffix(".gz").rpartition(".")[0] or path.name
 
 
-def _chosen_chains(structure: Any, name: str, options: ProteinGraphs) -> Iterable[Any]:
-    found = list(structure[0]) if len(structure) else []
+def _read_file(path: Path) -> bytes:
+    """Return the content of a file, unpacked to its end, with plain ends of lines."""
+    try:
+        content = path.read_bytes()
+        if content.startswith(b"\x1f\x8b"):
+            content = gzip.decompress(content)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DatasetError(f"{path}: the compressed file is damaged or was cut ({error}). Fetch it again.") from None
+    except OSError as error:
+        raise DatasetError(f"{path}: the file cannot be read ({error.strerror or error}).") from None
+    return content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def _check_coordinates(content: bytes, path: Path) -> None:
+    """Raise if a CA atom of a PDB file has no position; gemmi reads ******** and blanks as 0."""
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.startswith((b"ATOM", b"HETATM")) and line[12:16].strip() == b"CA":
+            try:
+                [float(line[first : first + 8]) for first in (30, 38, 46)]
+            except ValueError:
+                shown = line[30:54].decode("utf-8", "backslashreplace")
+                raise DatasetError(
+                    f"{path}:{number}: expected the position of a CA atom, three numbers in the columns 31 to 54; got {shown!r}."
+                ) from None
+
+
+def _chosen_chains(structure: Any, title: str, options: ProteinGraphs) -> Iterable[Any]:
+    chains = list(structure[0]) if len(structure) else []
     if options.chains is None:
-        return found
+        return chains
     wanted = [options.chains] if isinstance(options.chains, str) else list(options.chains)
-    known = [chain.name for chain in found]
-    for chain in wanted:
-        if chain not in known:
+    known = [chain.name for chain in chains]
+    for name in wanted:
+        if name not in known:
             raise InvalidGraphError(
-                f"{name}: chains: there is no chain {chain!r}; there are {', '.join(map(repr, known))}."
+                f"{title}: chains: there is no chain {name!r}; there are {', '.join(map(repr, known))}."
             )
-    return [chain for chain in found if chain.name in wanted]
+    return [chain for chain in chains if chain.name in wanted]
 
 
-def _read_residues(gemmi: Any, chains: Iterable[Any], name: str) -> _Residues:
-    """Read the amino acids of some chains, using the first alternate location of an atom with the highest occupancy."""
-    found = _Residues([], [], [], [], [])
+def _read_residues(gemmi: Any, chains: Iterable[Any], title: str) -> _Residues:
+    """Read the amino acids of some chains, each with the name and place of its CA atom with the highest occupancy."""
+    residues = _Residues([], [], [], [], [])
     for chain in chains:
-        before = None
+        previous = None
         try:
-            for residue in chain.first_conformer():
-                if not gemmi.find_tabulated_residue(residue.name).is_amino_acid():
+            amino_acids = [item for item in chain if gemmi.find_tabulated_residue(item.name).is_amino_acid()]
+            for number, alternatives in groupby(amino_acids, key=lambda residue: str(residue.seqid)):
+                atoms = [
+                    (residue, atom)
+                    for residue in alternatives
+                    for atom in residue
+                    if atom.name == "CA" and atom.element.name == "C"
+                ]
+                residue, atom = max(atoms, key=lambda pair: pair[1].occ, default=(None, None))
+                if atom is None:
+                    name = next(item.name for item in amino_acids if str(item.seqid) == number)
+                    residues.missing.append(f"{name} {number} of chain {chain.name}")
                     continue
-                shown = f"{residue.name} {residue.seqid} of chain {chain.name}"
-                atoms = [atom for atom in _all_atoms(chain, residue) if atom.name == "CA" and atom.element.name == "C"]
-                if not atoms:
-                    found.missing.append(shown)
-                    continue
-                position = max(atoms, key=lambda atom: atom.occ).pos.tolist()
-                if not all(map(math.isfinite, position)):
-                    raise ValueError(f"{shown} has its CA atom at {position}")
-                number = residue.seqid.num
-                found.labels.append(residue.name)
-                found.names.append(f"{chain.name}/{residue.seqid} {residue.name}")
-                found.positions.append(position)
-                found.follows.append(before is not None and number - before in (0, 1))  # 0: an insertion code
-                before = number
+                position = atom.pos.tolist()
+                if not all(abs(coordinate) <= _LARGEST for coordinate in position):  # False for nan
+                    raise ValueError(f"{residue.name} {number} of chain {chain.name} has its CA atom at {position}")
+                residues.labels.append(residue.name)
+                residues.names.append(f"{chain.name}/{number} {residue.name}")
+                residues.positions.append(position)
+                # A difference of 0 is an insertion code.
+                residues.follows.append(previous is not None and residue.seqid.num - previous in (0, 1))
+                previous = residue.seqid.num
         except ValueError as error:  # a name that is not UTF-8, an invalid number
-            raise InvalidGraphError(f"{name}: a residue or an atom cannot be used ({error}).") from None
-    return found
-
-
-def _all_atoms(chain: Any, residue: Any) -> list[Any]:
-    """Return the atoms of a residue in all its conformations with the same name."""
-    return [atom for same in chain[str(residue.seqid)] if same.name == residue.name for atom in same]
+            raise InvalidGraphError(f"{title}: a residue or an atom cannot be used ({error}).") from None
+    return residues
 
 
 # -------------------------------------------------------------------- graphs
 
 
 def _vectors_and_edges(residues: _Residues, options: ProteinGraphs) -> tuple[Floats, Ints]:
-    positions, follows = np.array(residues.positions), np.array(residues.follows)
+    positions = np.array(residues.positions)
     edges = cKDTree(positions).query_pairs(float(options.contact), output_type="ndarray").astype(np.int64)
-    vectors = _invariants(positions, follows) if options.attributes == "invariant" else positions
+    is_invariant = options.attributes == "invariant"
+    vectors = _invariants(positions, np.array(residues.follows)) if is_invariant else positions
     return vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
 def _invariants(positions: Floats, follows: NDArray[np.bool_]) -> Floats:
-    """Return each residue's distance to the centroid, to the previous and to the next residue; 0 at an end of a chain."""
-    steps = np.zeros(len(positions) + 1)
-    steps[1:-1] = np.where(follows[1:], np.linalg.norm(np.diff(positions, axis=0), axis=1), 0.0)
-    centroid = np.linalg.norm(positions - positions.mean(axis=0), axis=1)
-    return np.stack([centroid, steps[:-1], steps[1:]], axis=1)
+    """Return the invariant attributes of each residue."""
+    n = len(positions)
+    first, second = cKDTree(positions).query_pairs(_FAR, output_type="ndarray").T
+    gaps = positions[second] - positions[first]
+    lengths = np.linalg.norm(gaps, axis=1)
+    weights = np.clip((_FAR - lengths) / (_FAR - _NEAR), 0.0, 1.0) / _NEIGHBORS
+    burial = np.bincount(first, weights, n) + np.bincount(second, weights, n)
+    pulls = weights[:, None] * _unit(gaps)  # toward the neighbors
+    density = np.zeros((n, 3))
+    np.add.at(density, first, pulls)
+    np.add.at(density, second, -pulls)
+    # steps[i] leads from residue i - 1 to residue i; 0 where the chain begins or residues are missing.
+    steps = np.zeros((n + 3, 3))
+    steps[1:n] = np.where(follows[1:, None], _unit(np.diff(positions, axis=0)), 0.0)
+    before, after, last = steps[:n], steps[1 : n + 1], steps[2 : n + 2]
+    has_both = (before.any(axis=1) & after.any(axis=1))[:, None]
+    inward = (np.where(has_both, before - after, 0.0) * density).sum(axis=1)
+    normals = np.cross(before, after), np.cross(after, last)
+    cosine = (normals[0] * normals[1]).sum(axis=1)
+    sine = (before * normals[1]).sum(axis=1)
+    from_centroid = np.linalg.norm(positions - positions.mean(axis=0), axis=1)
+    radius = np.sqrt((from_centroid**2).mean())
+    return np.stack([burial, inward, from_centroid / (radius or 1.0), cosine, sine], axis=1)
+
+
+def _unit(vectors: Floats) -> Floats:
+    """Return vectors of length 1, or 0 for those without a direction."""
+    lengths = np.linalg.norm(vectors, axis=1)[:, None]
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

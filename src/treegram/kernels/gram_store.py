@@ -19,12 +19,13 @@ from treegram._core.parallel import send_tasks
 from treegram._core.params import Whole, Words, check_value
 from treegram._core.types import Floats
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.fields import graphs_digest
+from treegram.graphs.digest import digest_graphs
 from treegram.kernels.base import GraphKernel, complete_gram, normalize_gram
 from treegram.kernels.grid import split_pipeline
 
 __all__ = ["gram_to_zarr"]
 
+_ARRAYS = ("gram", "self_kernels")
 _LEFTOVER = re.compile(r"\d+\.[0-9a-f]{32}\.partial")  # a chunk that Zarr was writing when its process was killed
 
 
@@ -90,7 +91,11 @@ def gram_to_zarr(
     check_value("dtype", "gram_to_zarr", dtype, (Words("float32", "float64"),))
     split_pipeline(kernel)[1]._check_parameters()
     record = _record(kernel, graphs, chunk, dtype)
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise StoreError(
+            f"{folder} must be a folder, or a path where there is nothing; it is a file, a link or a device."
+        )
+    if not folder.exists() or not any(folder.iterdir()):
         _create(folder, record)
     with only_writer(folder):
         _check_record(folder, record)
@@ -120,7 +125,10 @@ def _record(kernel: Any, graphs: Graphs, chunk: int, dtype: str) -> dict[str, An
         raise ParameterError(
             f"kernel of gram_to_zarr must not have functions as parameters, which a store cannot record; got {kernel!r}."
         )
-    return {"kernel": text, "graphs": graphs_digest(graphs), "n_graphs": len(graphs), "chunk": chunk, "dtype": dtype}
+    digest = digest_graphs(
+        graphs, leave_out=("targets", "graph_names", "node_names", "positions")
+    )  # which change no value
+    return {"kernel": text, "graphs": digest, "n_graphs": len(graphs), "chunk": chunk, "dtype": dtype}
 
 
 # -------------------------------------------------------------------- blocks
@@ -139,21 +147,18 @@ def _fit(kernel: Any, graphs: Graphs, chunk: int) -> tuple[list[Graphs], GraphKe
 def _write_block(shared: tuple[GraphKernel, Path], i: int, j: int, rows: Graphs, columns: Graphs) -> None:
     """Compute a block, and write it with its mirror image."""
     kernel, folder = shared
-    left = kernel._describe(rows, kernel._own_grid())
-    right = None if i == j else kernel._describe(columns, kernel._own_grid())
-    K = kernel._pair_sums(left, right)
-    K = K.reshape(K.shape[-2:])
+    K = kernel._gram(kernel._view_graphs(rows), None if i == j else kernel._view_graphs(columns))
     try:
         if i == j:
             self_kernels = kernel._finite(K.diagonal().copy())
-            complete_gram(K, self_kernels, kernel._normalization)
+            complete_gram(K, self_kernels, normalize=kernel.normalize)
             _write(folder / "gram", (i, i), K)
             _write(folder / "self_kernels", (i,), self_kernels)
         else:
             if kernel.normalize:
                 self_kernels = _zarr().open_array(folder / "self_kernels", mode="r")
                 own, other = (np.asarray(self_kernels.get_block_selection(block)) for block in (i, j))
-                normalize_gram(K, own, other, kernel._normalization)
+                normalize_gram(K, own, other, normalize=kernel.normalize)
             _write(folder / "gram", (i, j), K)
             _write(folder / "gram", (j, i), K.T)
     except OSError as error:
@@ -177,41 +182,55 @@ def _write(path: Path, block: tuple[int, ...], values: Floats) -> None:
 
 def _create(folder: Path, record: dict[str, Any]) -> None:
     """Create an empty store; its folder appears when it is complete."""
-    zarr, n = _zarr(), record["n_graphs"]
     folder.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder(folder.parent) as scratch:
-        group = zarr.create_group(scratch / "store", zarr_format=3)
-        for name, shape, dtype in (("gram", (n, n), record["dtype"]), ("self_kernels", (n,), "float64")):
-            group.create_array(
-                name,
-                shape=shape,
-                chunks=(record["chunk"],) * len(shape),
-                dtype=dtype,
-                compressors=[zarr.codecs.Crc32cCodec()],  # a checksum: the digits of kernel values cannot be compressed
-                fill_value=np.nan,
-            )
+        group = _zarr().create_group(scratch / "store", zarr_format=3)
+        _add_arrays(group, record)
         group.update_attributes({**record, "versions": package_versions()})
-        if folder.exists():
-            folder.rmdir()  # it is empty
-        (scratch / "store").rename(folder)
+        try:
+            if folder.exists():
+                folder.rmdir()  # it is empty
+            (scratch / "store").rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was faster, and the lock decides who writes
+                raise
+
+
+def _add_arrays(group: Any, record: dict[str, Any]) -> None:
+    n = record["n_graphs"]
+    for name, shape, dtype in (("gram", (n, n), record["dtype"]), ("self_kernels", (n,), "float64")):
+        group.create_array(
+            name,
+            shape=shape,
+            chunks=(record["chunk"],) * len(shape),
+            dtype=dtype,
+            compressors=[_zarr().codecs.Crc32cCodec()],  # a checksum: the digits of kernel values cannot be compressed
+            fill_value=np.nan,
+        )
 
 
 def _check_record(folder: Path, record: dict[str, Any]) -> None:
-    """Raise if this is not the store of the record."""
-    n, chunk = record["n_graphs"], record["chunk"]
-    record = {**record, "shapes": [(n, n), (chunk, chunk), (n,), (chunk,)]}
+    """Raise if this is not the store of the record, or its arrays differ in anything from those of a new store."""
+    new = _zarr().create_group(_zarr().storage.MemoryStore(), zarr_format=3)
+    _add_arrays(new, record)
+    expected = record | {
+        f"{name} {key}": value for name in _ARRAYS for key, value in new[name].metadata.to_dict().items()
+    }
     try:
+        for name in ("", *_ARRAYS):
+            if not (folder / name / "zarr.json").is_file():  # Zarr would wait for the other end of a pipe
+                raise FileNotFoundError(f"it has no {Path(name, 'zarr.json')}")
         group = _zarr().open_group(folder, mode="r")
-        shapes = [shape for name in ("gram", "self_kernels") for shape in (group[name].shape, group[name].chunks)]
-        attributes = {**group.attrs, "dtype": str(group["gram"].dtype), "shapes": shapes}
+        stored = dict(group.attrs)
+        stored |= {f"{name} {key}": value for name in _ARRAYS for key, value in group[name].metadata.to_dict().items()}
     except Exception as error:  # whatever Zarr raises for damaged metadata
         raise StoreError(
             f"{folder} cannot be read as a store of gram_to_zarr ({error}). Choose another path, or remove it."
         ) from error
-    for name, value in record.items():
-        if attributes.get(name) != value:
+    for name, value in expected.items():
+        if stored.get(name) != value:
             raise StoreError(
-                f"{folder} holds another matrix: its {name} is {attributes.get(name)!r}, now it is {value!r}. Choose another "
+                f"{folder} holds another matrix: its {name} is {stored.get(name)!r}, now it is {value!r}. Choose another "
                 "path, or remove the folder."
             )
 
@@ -220,8 +239,8 @@ def _remove_leftovers(folder: Path) -> None:
     """Remove chunks that a killed process left unfinished."""
     files = list(folder.rglob("*"))
     for path in files:
-        if path.is_symlink():
-            raise StoreError(f"{path} is a symbolic link, which a store cannot contain. Remove it.")
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise StoreError(f"{path} is a symbolic link or a device, which a store cannot contain. Remove it.")
     for path in files:
         if _LEFTOVER.fullmatch(path.name):
             path.unlink(missing_ok=True)
@@ -234,7 +253,7 @@ def _find_missing(folder: Path, n_blocks: int) -> tuple[list[tuple[int, int]], l
     def exists(name: str, *block: int) -> bool:
         try:
             arrays[name].get_block_selection(block)
-        except (ValueError, OSError):  # a wrong length or checksum
+        except (ValueError, OSError):  # a wrong length or checksum, a folder in place of a file
             return False
         return folder.joinpath(name, "c", *map(str, block)).is_file()
 

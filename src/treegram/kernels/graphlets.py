@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -125,8 +126,8 @@ class Graphlets(ExplicitKernel):
         """Divide the count of each subgraph evenly among its nodes."""
         return _columns(_count(graphs, self.max_size, self.n_jobs, by_node=True), 0, self.max_size)
 
-    def _name_feature(self, fitted: Features, column: int) -> str:
-        return list(NAMES.values())[int(fitted.codes[column])]
+    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:  # noqa: ARG002
+        return list(NAMES.values())[int(features.codes[column])]
 
 
 def _columns(counts: Floats, low: int, high: int) -> Features:

@@ -14,7 +14,7 @@ from treegram._core.errors import ParameterError
 from treegram._core.params import LIST, NOTHING, Allowed, Instance, Number, check_value, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import GraphKernel, complete_gram, inverse_roots, normalize_gram, warn_of_unused
+from treegram.kernels.base import GraphKernel, complete_gram, inverse_roots, normalize_gram
 from treegram.kernels.grid import (
     Grid,
     GridPoint,
@@ -27,6 +27,7 @@ from treegram.kernels.grid import (
     through_pipeline,
     with_parameters,
 )
+from treegram.kernels.input_checks import warn_of_unused
 from treegram.kernels.oddcl import ODDCL, ODDST
 
 __all__ = ["KernelSum"]
@@ -36,7 +37,7 @@ __all__ = ["KernelSum"]
 class PartView:
     """Graphs as one part sees them."""
 
-    described: Any
+    view: Any
     selves: Floats  # the part's kernel of each graph with itself, not normalized
 
 
@@ -237,8 +238,8 @@ class KernelSum(GraphKernel):
                 total.self_kernels[...] += weight * point.self_kernels
         for total in totals if self.normalize else ():
             diagonal = total.gram.diagonal().copy()
-            normalize_gram(total.gram, diagonal, diagonal, self._normalization)
-            normalize_gram(total.rows, total.self_kernels, diagonal, self._normalization)
+            normalize_gram(total.gram, diagonal, diagonal, normalize=self.normalize)
+            normalize_gram(total.rows, total.self_kernels, diagonal, normalize=self.normalize)
             total.self_kernels[...] = total.self_kernels > 0
         return totals
 
@@ -246,20 +247,20 @@ class KernelSum(GraphKernel):
 
     def _split_sum(self, graphs: Graphs, weights: Floats) -> tuple[list[tuple[Any, Floats, Graphs]], Floats]:
         """Return the kernels of the parts, each with weights and the graphs it sees, and a factor for each graph's values."""
-        if self._normalization == "tanimoto":
+        if self.normalize == "tanimoto":
             raise ParameterError(
                 "A KernelSum with normalize='tanimoto' cannot be explained: its divisor depends on both graphs and on all parts. Use "
                 "normalize=True, with normalize='tanimoto' in the parts."
             )
         if self._self_kernels is not None:
-            weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
+            weights = weights * inverse_roots(self._self_kernels)[:, None]
         summands = []
         for part, weight in zip(self.kernels_, self._part_weights(len(self.kernels_)), strict=True):
             final, seen = through_pipeline(part, graphs)
             summands.append((final, weight * weights, seen))
         if not self.normalize:
             return summands, np.ones(len(graphs))
-        return summands, inverse_roots(self._self_sums(self._describe(graphs, self._own_grid())))
+        return summands, inverse_roots(self._selves(self._view_graphs(graphs)))
 
     # ---------------------------------------------------------------- sums
 
@@ -271,10 +272,11 @@ class KernelSum(GraphKernel):
         for part, final in zip(self.kernels_, self._finals(), strict=True):
             final._warns_of_unused = False  # another part may use data that this one does not
             part.fit(graphs)
-        if self._warns_of_unused:
-            warn_of_unused(self, self._unused_data(graphs))
+        unused = self._unused_data(graphs) if self._warns_of_unused else {}
+        if unused:
+            warn_of_unused(self, unused)
         # Each part described the graphs when it was fitted, and summed each with itself if it normalizes.
-        self._fitted = [_view(final, final._fitted, final._self_kernels) for final in self._finals()]
+        self._fitted = [_view_part(final, final._fitted, final._self_kernels) for final in self._finals()]
         self.graphs_ = graphs
         self.n_attributes_in_ = graphs.n_attributes
 
@@ -287,7 +289,7 @@ class KernelSum(GraphKernel):
         views = []
         for part in self.kernels_:
             final, seen = through_pipeline(part, graphs)
-            views.append(_view(final, final._describe(seen, final._own_grid())))
+            views.append(_view_part(final, final._view_graphs(seen)))
         return views
 
     def _pair_sums(self, left: list[PartView], right: list[PartView] | None) -> Floats:
@@ -295,11 +297,11 @@ class KernelSum(GraphKernel):
         total = np.zeros((len(left[0].selves), len(columns[0].selves)))
         weights = self._part_weights(len(left))
         for final, weight, mine, theirs in zip(self._finals(), weights, left, columns, strict=True):
-            K = final._pair_sums(mine.described, None if right is None else theirs.described).reshape(total.shape)
+            K = final._gram(mine.view, None if right is None else theirs.view)
             if right is None:
-                complete_gram(K, K.diagonal().copy(), final._normalization)
+                complete_gram(K, K.diagonal().copy(), normalize=final.normalize)
             elif final.normalize:
-                normalize_gram(K, mine.selves, theirs.selves, final._normalization)
+                normalize_gram(K, mine.selves, theirs.selves, normalize=final.normalize)
             K *= weight
             total += K
         return total
@@ -311,10 +313,9 @@ class KernelSum(GraphKernel):
         return total
 
 
-def _view(final: GraphKernel, described: Any, selves: Floats | None = None) -> PartView:
+def _view_part(final: GraphKernel, view: Any, selves: Floats | None = None) -> PartView:
     """Return graphs as a part sees them, with the kernel of each with itself, which is computed if it is not known."""
-    selves = final._self_sums(described) if selves is None else selves
-    return PartView(described, selves.reshape(selves.shape[-1:]))
+    return PartView(view, final._selves(view) if selves is None else selves)
 
 
 def _those_of(part: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:

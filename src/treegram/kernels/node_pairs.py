@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from treegram._core.parallel import one_blas_thread
 from treegram._core.params import parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
@@ -20,6 +21,7 @@ from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
 from treegram.pairsum.attributes import Gaussian, NodeKernel, is_one, node_kernel_blocks
 from treegram.pairsum.entries import entry_sums
+from treegram.pairsum.maps import Constant, VectorMap, distinct_rows, nystroem_map
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import Features, common_codes
 from treegram.structure.hashing import node_hashes
@@ -32,10 +34,9 @@ __all__ = [
     "entry_contributions",
     "node_blocks",
     "node_contributions",
-    "node_pair_sums",
-    "node_self_sums",
     "vectors_and_kernel",
     "view_nodes",
+    "weighted_columns",
 ]
 
 LONG_ROW = 32  # features per node from which folding those of a single node pays off
@@ -81,20 +82,58 @@ class NodePairKernel(GraphKernel):
         return view_nodes(self, graphs, self._features(graphs, grid))
 
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
-        return node_pair_sums(left, right, self.n_jobs)
+        if right is None:
+            return self._symmetric_sums(left)
+        rows, columns, weighting = _alike(left, right)
+        return by_point(pair_sums(rows, columns, right.node_kernel, weighting, n_jobs=self.n_jobs))
+
+    def _symmetric_sums(self, view: NodeView) -> Floats:
+        """Sum a view with itself; long rows without the features of single graphs, so that the diagonal is summed separately."""
+        groups, is_long = view.groups, any(_is_long(group) for group in view.groups)
+        if is_long:
+            groups = [group.kept(group.is_shared(view.nodes.graph_ids)) for group in groups]
+        features = [group.counts for group in groups]
+        weighting = _weighting(view.groups, [group.codes for group in groups], features)
+        K = by_point(pair_sums(_with_features(view, features), None, view.node_kernel, weighting, n_jobs=self.n_jobs))
+        if is_long:
+            np.einsum("...ii->...i", K)[...] = self._self_sums(view)
+        return K
 
     def _self_sums(self, described: Any) -> Floats:
-        return node_self_sums(described, self.n_jobs)
+        features = [_folded(group, described.nodes.graph_ids) for group in described.groups]
+        weighting = _weighting(described.groups, [group.codes for group in described.groups], features)
+        nodes = _with_features(described, features)
+        return by_point(self_sums(nodes, described.node_kernel, weighting, n_jobs=self.n_jobs))
+
+    def _vector_map(self, graphs: Graphs, n_components: int, seed: int) -> VectorMap:
+        """Make a map of vectors whose inner products approximate k_A on the nodes of the graphs."""
+        if not graphs.n_attributes or not graphs.n_nodes:
+            return Constant()
+        all_vectors, node_kernel = vectors_and_kernel(self, graphs)
+        vectors, numbers = distinct_rows(all_vectors)  # sorted: the map does not depend on the order of nodes
+        weights = np.bincount(numbers).astype(np.float64)
+        with one_blas_thread():
+            return nystroem_map(vectors, weights, node_kernel, n_components, seed=seed)
+
+    # ---------------------------------------------------------------- explanations
 
     def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         if spread:
-            return self._spread_contributions(graphs, described, weights)
+            (features,) = described.groups
+            return self._spread_over_nodes(graphs, features, entry_contributions(described, self._fitted, weights))
         (contributions,) = node_contributions(described, self._fitted, weights, self.n_jobs)
         return contributions
 
-    def _spread_contributions(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
-        """Return the same, divided among the nodes of trees; for kernels with ``_explained_by = "trees"``."""
+    def _spread_over_nodes(self, graphs: Graphs, features: Any, per_value: Floats) -> Floats:
+        """Divide what each entry of the features adds, ``per_value`` times its value, among the nodes of its tree.
+
+        For kernels with ``_explained_by = "trees"``. Entries are sorted by row and code; shape (n_nodes, n_outputs).
+        """
         raise NotImplementedError
+
+    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:  # noqa: ARG002
+        """Return the name of a column of the features of graphs: its code, unless a kernel can read it."""
+        return f"{features.codes[column]:016x}"
 
 
 def view_nodes(kernel: Any, graphs: Graphs, groups: Sequence[Features]) -> NodeView:
@@ -114,7 +153,7 @@ def vectors_and_kernel(kernel: Any, graphs: Graphs) -> tuple[Floats, NodeKernel]
     """Return the vectors of all nodes and k_A, which is 1 without attributes."""
     if not graphs.n_attributes:
         return np.zeros((graphs.n_nodes, 1)), Gaussian(0.0)
-    gamma = kernel.gamma_ if kernel.gamma == "scale" else kernel.gamma
+    gamma = kernel.gamma_ if isinstance(kernel.gamma, str) else kernel.gamma
     return np.asarray(graphs.attributes), node_kernel_blocks(kernel.node_kernel, gamma, graphs.n_attributes)
 
 
@@ -123,14 +162,6 @@ def node_blocks(kernel: Any, graphs: Graphs) -> Hashes:
     if getattr(kernel, "use_labels", True):
         return node_hashes(graphs, kernel.missing_labels)
     return np.zeros(graphs.n_nodes, np.uint64)
-
-
-def node_pair_sums(left: NodeView, right: NodeView | None, n_jobs: int | None) -> Floats:
-    """Compute the kernel of each pair of graphs for each point of the grid; ``right=None``: left with itself."""
-    if right is None:
-        return _symmetric_sums(left, n_jobs)
-    rows, columns, weighting = _alike(left, right)
-    return by_point(pair_sums(rows, columns, right.node_kernel, weighting, n_jobs=n_jobs))
 
 
 def _alike(left: NodeView, right: NodeView) -> tuple[Nodes, Nodes, Weighting]:
@@ -163,9 +194,9 @@ def node_contributions(left: NodeView, right: NodeView, weights: Floats, n_jobs:
 
 
 def entry_contributions(left: NodeView, right: NodeView, weights: Floats) -> Floats:
-    """Compute the same for each feature of each node, (n_entries, n_outputs), for views of one point with one group.
+    """Compute the same for each feature of each node, divided by its value, for views of one point with one group.
 
-    Entries are in the order of the features, by row and code.
+    Shape (n_entries, n_outputs). Entries are in the order of the features, which are sorted by row and code.
     """
     (mine,), (theirs,) = left.groups, right.groups
     is_used = np.abs(weights).max(axis=1, initial=0.0) > 0
@@ -175,29 +206,9 @@ def entry_contributions(left: NodeView, right: NodeView, weights: Floats) -> Flo
     rows = replace(left.nodes, features=mine.counts)
     if is_one(right.node_kernel, rows.vectors, columns.vectors):
         totals = columns.features.T @ weights[columns.graph_ids]
-        contributions: Floats = rows.features.data[:, None] * totals[rows.features.indices]
+        contributions: Floats = totals[rows.features.indices]
         return contributions
     return entry_sums(rows, columns, right.node_kernel, weights[columns.graph_ids])
-
-
-def _symmetric_sums(view: NodeView, n_jobs: int | None) -> Floats:
-    """Sum a view with itself; long rows without the features of single graphs, so that the diagonal is summed separately."""
-    groups, is_long = view.groups, any(_is_long(group) for group in view.groups)
-    if is_long:
-        groups = [group.kept(group.is_shared(view.nodes.graph_ids)) for group in groups]
-    features = [group.counts for group in groups]
-    weighting = _weighting(view.groups, [group.codes for group in groups], features)
-    K = by_point(pair_sums(_with_features(view, features), None, view.node_kernel, weighting, n_jobs=n_jobs))
-    if is_long:
-        np.einsum("...ii->...i", K)[...] = node_self_sums(view, n_jobs)
-    return K
-
-
-def node_self_sums(view: NodeView, n_jobs: int | None) -> Floats:
-    """Compute the kernel of each graph with itself for each point of the grid."""
-    features = [_folded(group, view.nodes.graph_ids) for group in view.groups]
-    weighting = _weighting(view.groups, [group.codes for group in view.groups], features)
-    return by_point(self_sums(_with_features(view, features), view.node_kernel, weighting, n_jobs=n_jobs))
 
 
 def _folded(group: Features, graph_ids: Ints) -> sp.csr_matrix:
@@ -231,6 +242,16 @@ def _weighting(groups: Sequence[Features], codes: Sequence[Hashes], features: Se
         weights.append(own_weights)
         n_kinds += len(own_weights)
     return Weighting(np.concatenate(kinds), np.concatenate(owners), np.concatenate(weights), len(groups))
+
+
+def weighted_columns(features: Features) -> sp.csr_matrix:
+    """Return features of one point of the grid with the roots of their weights, so that inner products of rows carry the weights."""
+    if not isinstance(features, WeightedFeatures):
+        return features.counts
+    roots = np.sqrt(features.weights[features.kinds, 0])
+    counts = features.counts.copy()
+    counts.data *= roots[counts.indices]
+    return counts
 
 
 def by_point(sums: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +16,9 @@ from treegram._core.errors import ParameterError
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, SEED, Checked, Instance, Whole, parameters
-from treegram._core.types import Floats
+from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
+from treegram.kernels.base import GraphKernel, complete_gram, normalize_gram
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.oddcl import ODDCL
 from treegram.pairsum.maps import pivoted_cholesky
@@ -60,8 +62,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    ODDCLFeatures : rows for ODDCL alone, without comparing graphs.
-    FeatureMap : exact rows of kernels with explicit features.
+    FeatureMap : rows in linear time, without comparing graphs: exact or mapped, but not for all kernels.
 
     Notes
     -----
@@ -109,7 +110,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         X : Graphs or list of graphs
             The graphs to choose from.
         y : ignored
-            There for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -127,9 +128,9 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         X : Graphs or list of graphs
             The graphs.
         y : ignored
-            There for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
         **fit_params : ignored
-            There for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -164,7 +165,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : ignored
-            There for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -187,8 +188,9 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         self.kernel_.fit(graphs)
         n_most = min(self.n_components, len(graphs))
         require_rows(len(graphs), float(len(graphs)) * n_most, 2)  # twice while they grow
-        selves, rng = final._own_kernels(), check_random_state(self.random_state)
-        chosen, rows, rest = pivoted_cholesky(selves, final._square, final._columns, n_most, rng, smallest=SMALLEST)
+        selves, rng = _self_kernels(final), check_random_state(self.random_state)
+        square, columns = partial(_square, final), partial(_columns, final)
+        chosen, rows, rest = pivoted_cholesky(selves, square, columns, n_most, rng, smallest=SMALLEST)
         final._keep(chosen)
         self.trace_error_ = float(rest.sum() / selves.sum()) if selves.any() else 0.0
         self.component_indices_, self.n_features_out_ = chosen, len(chosen)
@@ -199,3 +201,29 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         """Turn a linear model's coefficients of the columns into weights of the kernel with each chosen graph."""
         weights: Floats = solve_triangular(self._factor.T, coefficients, lower=False)
         return weights
+
+
+# -------------------------------------------------------------------- values of a fitted kernel on its own graphs
+
+
+def _self_kernels(kernel: GraphKernel) -> Floats:
+    """Return the kernel of each fitted graph with itself, as ``diag`` does."""
+    if kernel._self_kernels is None:
+        return kernel._selves(kernel._fitted)
+    return (kernel._self_kernels > 0).astype(float)
+
+
+def _columns(kernel: GraphKernel, chosen: Ints) -> Floats:
+    """Compute the kernel of all fitted graphs with the chosen ones."""
+    K = kernel._gram(kernel._fitted, kernel._view_graphs(kernel.graphs_[chosen]))
+    if kernel._self_kernels is not None:
+        normalize_gram(K, kernel._self_kernels, kernel._self_kernels[chosen], normalize=kernel.normalize)
+    return K
+
+
+def _square(kernel: GraphKernel, chosen: Ints) -> Floats:
+    """Compute the kernel of the chosen graphs with each other."""
+    K = kernel._gram(kernel._view_graphs(kernel.graphs_[chosen]), None)
+    selves = K.diagonal().copy() if kernel._self_kernels is None else kernel._self_kernels[chosen]
+    complete_gram(K, selves, normalize=kernel.normalize)
+    return K

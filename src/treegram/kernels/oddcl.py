@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from treegram._core.params import Allowed, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import arc_matrix, normalization_of, options_of
+from treegram.kernels.base import arc_matrix, options_of
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid, GridPoint, grid_params
-from treegram.kernels.node_pairs import NodePairKernel, WeightedFeatures, entry_contributions
+from treegram.kernels.node_pairs import NodePairKernel, WeightedFeatures
 from treegram.pairsum.products import sum_rows
 from treegram.structure.features import Features
 from treegram.structure.trees import COUNTINGS, Phi, read_tree, tree_contributions, tree_features
@@ -29,6 +29,7 @@ __all__ = [
     "TREE_OPTIONS",
     "count_trees",
     "refuse_overflow",
+    "rescales",
     "spread_counted_trees",
     "tree_groups",
     "weigh",
@@ -66,10 +67,12 @@ class ODDCL(NodePairKernel):
         Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
-    gamma : float, "scale" or None, default=None
+    gamma : float, {"scale", "narrow", "white"} or None, default=None
         How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
-        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
-        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
+        1 / (number of attributes). A word is a rule for the vectors of the fitted nodes: "scale" means 1 / (number of attributes *
+        mean variance of an attribute), which suits attributes of any range; "narrow" means eight times that, which suits scaled
+        vectors in clusters, and "white" 0.2, which suits whitened vectors; both at most 1 / (squared distance of the nearest
+        twentieth of all pairs). Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
         How often a tree counts: "paper", as in Algorithm 1 of the paper; "visits", over all visits, as in a related module of the
         authors' code (we infer that their ODDCL did the same); "capped", as in their ODD_ST code (a visit that has reached
@@ -92,7 +95,7 @@ class ODDCL(NodePairKernel):
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        The value used for ``gamma="scale"``; absent for any other ``gamma``.
+        The value that was learned for a word; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -138,9 +141,12 @@ class ODDCL(NodePairKernel):
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:
         return tree_groups(self, graphs, grid["depth"], grid["lam"])
 
-    def _spread_contributions(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
-        phi = count_trees(self, graphs, self.depth)
-        return spread_counted_trees(self, graphs, phi, entry_contributions(described, self._fitted, weights))
+    def _spread_over_nodes(self, graphs: Graphs, features: Any, per_value: Floats) -> Floats:
+        factors = tree_weights(features, self.lam, graphs.graph_ids, rescale=rescales(self))
+        return spread_counted_trees(self, graphs, features, per_value * factors[:, None])
+
+    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:
+        return _name_tree(self, graphs, features, column)
 
     def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
         """Compute a grid in one pass, and each lambda that could overflow or vanish in a separate pass, which rescales graphs.
@@ -148,16 +154,16 @@ class ODDCL(NodePairKernel):
         A tree has at most as many nodes as there are walks of at most its depth from its root.
         """
         one_pass, lams = partial(super()._grid_pass, X, X_new), param_grid.get("lam", ())
-        if self._normalization != "cosine" or len(lams) < 2:
+        if not rescales(self) or len(lams) < 2:
             return one_pass(param_grid)
         largest = _most_walks(X, max(param_grid.get("depth", [self.depth])))
         alone = [lam for lam in lams if _overflows(largest, lam) or lam < SMALLEST_LAM]
         if not alone:
             return one_pass(param_grid)
         passes = [[lam for lam in lams if lam not in alone], *([lam] for lam in alone)]
-        points = [point for some in passes if some for point in one_pass({**param_grid, "lam": some})]
-        found = {tuple(point.params.values()): point for point in points}
-        return [found[tuple(params.values())] for params in grid_params(param_grid)]
+        points = [point for together in passes if together for point in one_pass({**param_grid, "lam": together})]
+        by_params = {tuple(point.params.values()): point for point in points}
+        return [by_params[tuple(params.values())] for params in grid_params(param_grid)]
 
 
 @parameters
@@ -239,13 +245,13 @@ class ODDST(ExplicitKernel):
         for depth in grid["depth"]:
             phi = count_trees(self, graphs, depth)
             phi = replace(phi, counts=sum_rows(phi.counts, graphs.offsets))
-            if self._normalization != "cosine":
+            if not rescales(self):
                 refuse_overflow(phi.sizes, max(grid["lam"]), depth)
             points += [self._weigh(phi, lam, np.arange(len(graphs))) for lam in grid["lam"]]
         return points
 
     def _weigh(self, phi: Phi, lam: float, graph_ids: Ints) -> Phi:
-        return weigh(phi, lam, graph_ids, rescale=self._normalization == "cosine")
+        return weigh(phi, lam, graph_ids, rescale=rescales(self))
 
     def _node_features(self, graphs: Graphs) -> Phi:
         return self._weigh(count_trees(self, graphs, self.depth), self.lam, graphs.graph_ids)
@@ -255,14 +261,13 @@ class ODDST(ExplicitKernel):
             return super()._raw_column_contributions(graphs, described, weights, spread=False)
         phi = count_trees(self, graphs, self.depth)
         phi.counts.sort_indices()
-        weighted = self._weigh(phi, self.lam, graphs.graph_ids)
+        factors = tree_weights(phi, self.lam, graphs.graph_ids, rescale=rescales(self))
         every_tree = Features(sp.identity(len(phi.codes), format="csr"), phi.codes)
-        own_weights = every_tree.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
-        values = weighted.counts.data[:, None] * own_weights[phi.counts.indices]
-        return spread_counted_trees(self, graphs, phi, values)
+        column_weights = every_tree.aligned(self._fitted_features.codes) @ weights  # of the columns of these graphs
+        return spread_counted_trees(self, graphs, phi, factors[:, None] * column_weights[phi.counts.indices])
 
-    def _name_feature(self, fitted: Any, column: int) -> str:
-        return read_tree(self.graphs_, fitted.seen[column], **options_of(self, "missing_labels", "use_edge_labels"))
+    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:
+        return _name_tree(self, graphs, features, column)
 
 
 # -------------------------------------------------------------------- weighted trees
@@ -273,16 +278,25 @@ def count_trees(kernel: Any, graphs: Graphs, depth: int) -> Phi:
     return tree_features(graphs, depth, n_jobs=kernel.n_jobs, **options_of(kernel, *TREE_OPTIONS))
 
 
-def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, values: Floats) -> Floats:
-    """Divide what each entry of :func:`count_trees` adds among the nodes of its tree."""
-    return tree_contributions(graphs, phi, values, kernel.depth, **options_of(kernel, *TREE_OPTIONS))
+def rescales(kernel: Any) -> bool:
+    """Return whether a factor for each graph does not matter, because normalization removes it."""
+    return bool(kernel.normalize) and kernel.normalize != "tanimoto"
+
+
+def _name_tree(kernel: Any, graphs: Graphs, trees: Phi, column: int) -> str:
+    return read_tree(graphs, trees.seen[column], **options_of(kernel, "missing_labels", "use_edge_labels"))
+
+
+def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, per_count: Floats) -> Floats:
+    """Divide what each entry of :func:`count_trees` adds, ``per_count`` each time it counts, among the nodes of its tree."""
+    return tree_contributions(graphs, phi, per_count, kernel.depth, **options_of(kernel, *TREE_OPTIONS))
 
 
 def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequence[float]) -> list[Features]:
     """Count the trees of each node with their weights, one group for each depth."""
     groups: list[Features] = []
     for depth in depths:
-        phi, rescale = count_trees(kernel, graphs, depth), normalization_of(kernel) == "cosine"
+        phi, rescale = count_trees(kernel, graphs, depth), rescales(kernel)
         if not rescale:
             refuse_overflow(phi.sizes, max(lams), depth)
         if len(lams) == 1:
@@ -295,16 +309,22 @@ def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequen
 
 
 def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool, in_place: bool = False) -> Phi:
-    """Multiply counts by lam ** (size / 2), so that inner products of rows carry the weight lam ** size.
+    """Multiply counts by :func:`tree_weights`; ``in_place`` changes the counts of phi, which may be long."""
+    counts = phi.counts if in_place else phi.counts.copy()
+    counts.data *= tree_weights(phi, lam, graph_ids, rescale=rescale)
+    return replace(phi, counts=counts)
+
+
+def tree_weights(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool) -> Floats:
+    """Return lam ** (size / 2) for each entry of phi, so that inner products of rows carry the weight lam ** size.
 
     With ``rescale`` and an extreme lam each graph's rows are divided by lam ** (s / 2), where s is the size of its largest tree
     for lam above 1, and of its smallest tree, a single node, for a tiny lam: one factor per graph, which normalization removes,
-    so that nothing overflows or vanishes. ``in_place`` changes the counts of phi, which may be long.
+    so that nothing overflows or vanishes.
     """
-    counts = phi.counts if in_place else phi.counts.copy()
-    exponents = np.take(phi.sizes, counts.indices)
+    exponents = np.take(phi.sizes, phi.counts.indices)
     if rescale and lam > 1:
-        starts = counts.indptr[np.flatnonzero(np.diff(graph_ids, prepend=-1))]  # entries are in the order of graphs
+        starts = phi.counts.indptr[np.flatnonzero(np.diff(graph_ids, prepend=-1))]  # entries are in the order of graphs
         lengths = np.diff(starts, append=len(exponents))
         starts, lengths = starts[lengths > 0], lengths[lengths > 0]
         if len(starts):
@@ -312,8 +332,8 @@ def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool, in_place: boo
     elif rescale and lam < SMALLEST_LAM:
         exponents -= 1.0
     exponents *= 0.5 * np.log(float(lam))  # in place: these arrays are long
-    counts.data *= np.exp(exponents, out=exponents)
-    return replace(phi, counts=counts)
+    weights: Floats = np.exp(exponents, out=exponents)
+    return weights
 
 
 def refuse_overflow(sizes: Floats, lam: float, depth: int) -> None:

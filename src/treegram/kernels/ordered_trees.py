@@ -17,7 +17,7 @@ from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel, options_of
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import vectors_and_kernel
-from treegram.kernels.oddcl import TREE_GRID, TREE_OPTIONS, TREES, refuse_overflow, weigh
+from treegram.kernels.oddcl import TREE_GRID, TREE_OPTIONS, TREES, refuse_overflow, rescales, weigh
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import common_codes
@@ -84,10 +84,12 @@ class OrderedTrees(GraphKernel):
         Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
-    gamma : float, "scale" or None, default=None
+    gamma : float, {"scale", "narrow", "white"} or None, default=None
         How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
-        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
-        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
+        1 / (number of attributes). A word is a rule for the vectors of the fitted nodes: "scale" means 1 / (number of attributes *
+        mean variance of an attribute), which suits attributes of any range; "narrow" means eight times that, which suits scaled
+        vectors in clusters, and "white" 0.2, which suits whitened vectors; both at most 1 / (squared distance of the nearest
+        twentieth of all pairs). Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
         How often a tree counts: "paper", as in Algorithm 1 of the paper; "visits", over all visits, as in a related module of the
         authors' code (we infer that their ODDCL did the same); "capped", as in their ODD_ST code (a visit that has reached
@@ -111,7 +113,7 @@ class OrderedTrees(GraphKernel):
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        The value used for ``gamma="scale"``; absent for any other ``gamma``.
+        The value that was learned for a word; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -163,10 +165,9 @@ class OrderedTrees(GraphKernel):
 
     def _describe(self, graphs: Graphs, grid: Grid) -> TreeView:  # noqa: ARG002 (no one-pass parameters)
         trees = ordered_trees(graphs, self.depth, tie_break=self.tie_break, **options_of(self, *TREE_OPTIONS))
-        rescale = self._normalization == "cosine"
-        if not rescale:
+        if not rescales(self):
             refuse_overflow(trees.phi.sizes, self.lam, self.depth)
-        weights = weigh(trees.phi, self.lam, trees.graph_ids, rescale=rescale).counts.data
+        weights = weigh(trees.phi, self.lam, trees.graph_ids, rescale=rescales(self)).counts.data
         return TreeView(len(graphs), trees, weights, *vectors_and_kernel(self, graphs))
 
     def _pair_sums(self, left: TreeView, right: TreeView | None) -> Floats:

@@ -180,7 +180,7 @@ class P2K(HasFeatures):
         return self.mode == "gmm" or self.standardize or self.attribute_width == "scale"
 
     def _feature_rows(self, graphs: Graphs) -> sp.csr_matrix:
-        described = self._describe(graphs, self._own_grid())
+        described = self._view_graphs(graphs)
         rows = sp.hstack(self._bin_counts(described), format="csr")
         if self.normalize:
             rows = sp.csr_matrix(sp.diags_array(inverse_roots(self._self_sums(described)[0])) @ rows)

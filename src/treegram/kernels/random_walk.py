@@ -215,16 +215,16 @@ class RandomWalk(ExplicitKernel):
             return radius, 1 + int(np.log(ROUNDING * (1 - root)) / np.log(root))
         return radius, 60 + int(3 * np.sqrt(LARGEST_EXPONENT) * root)  # (e t / k)^k for t = sqrt(600) root
 
-    def _name_feature(self, fitted: Any, column: int) -> str:
+    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:
         if not self._has_labels:
-            return f"walks of {counted(int(fitted.steps[column]), 'step')}"
-        node = int(fitted.nodes[column])
-        name = node_name(self.graphs_, node, self.missing_labels) if self.use_labels else "*"
-        if not fitted.steps[column]:
+            return f"walks of {counted(int(features.steps[column]), 'step')}"
+        node = int(features.nodes[column])
+        name = node_name(graphs, node, self.missing_labels) if self.use_labels else "*"
+        if not features.steps[column]:
             return name
-        bond = f"{edge_name(self.graphs_, int(fitted.arcs[column]))}:" if self.use_edge_labels else ""
-        rest = int(np.searchsorted(fitted.codes, fitted.rests[column]))
-        return f"{name}-{bond}{self._name_feature(fitted, rest)}"
+        bond = f"{edge_name(graphs, int(features.arcs[column]))}:" if self.use_edge_labels else ""
+        rest = int(np.searchsorted(features.codes, features.rests[column]))
+        return f"{name}-{bond}{self._name_feature(graphs, features, rest)}"
 
 
 @parameters
@@ -248,10 +248,12 @@ class AttributedWalk(GraphKernel):
         Largest number of steps. At 0 only nodes are compared.
     decay : float, default=0.1
         Weight of each step: walks of k steps count ``decay ** k``.
-    gamma : float, "scale" or None, default=None
+    gamma : float, {"scale", "narrow", "white"} or None, default=None
         How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
-        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
-        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
+        1 / (number of attributes). A word is a rule for the vectors of the fitted nodes: "scale" means 1 / (number of attributes *
+        mean variance of an attribute), which suits attributes of any range; "narrow" means eight times that, which suits scaled
+        vectors in clusters, and "white" 0.2, which suits whitened vectors; both at most 1 / (squared distance of the nearest
+        twentieth of all pairs). Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
@@ -272,7 +274,7 @@ class AttributedWalk(GraphKernel):
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        The value used for ``gamma="scale"``; absent for any other ``gamma``.
+        The value that was learned for a word; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 

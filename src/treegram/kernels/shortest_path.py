@@ -51,10 +51,12 @@ class ShortestPath(GraphKernel):
         Kernel of two distances: whether they are equal, or the Brownian bridge of width ``c``.
     c : float, default=2
         Distances that differ by ``c`` or more do not match under the Brownian bridge; 1 is the same as "delta".
-    gamma : float, "scale" or None, default=None
+    gamma : float, {"scale", "narrow", "white"} or None, default=None
         How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
-        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
-        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
+        1 / (number of attributes). A word is a rule for the vectors of the fitted nodes: "scale" means 1 / (number of attributes *
+        mean variance of an attribute), which suits attributes of any range; "narrow" means eight times that, which suits scaled
+        vectors in clusters, and "white" 0.2, which suits whitened vectors; both at most 1 / (squared distance of the nearest
+        twentieth of all pairs). Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
@@ -74,7 +76,7 @@ class ShortestPath(GraphKernel):
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        The value used for ``gamma="scale"``; absent for any other ``gamma``.
+        The value that was learned for a word; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -160,7 +162,7 @@ class ShortestPath(GraphKernel):
     def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Divide what each pair of ends adds equally between the two."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)  # a support vector machine has few of these
-        view = self._fitted if len(used) == len(weights) else self._describe(self.graphs_[used], self._own_grid())
+        view = self._fitted if len(used) == len(weights) else self._view_graphs(self.graphs_[used])
         (alone, order), fitted, weights = self._view(graphs, join_equal=False), view.ends, weights[used]
         new = alone.ends
         lengths = self._length_weights(new, fitted)

@@ -192,7 +192,7 @@ class StatisticsKernel(GraphKernel):
         n_outputs), the constant sum of the weights (n_outputs,), and the names of the columns. For a graph without nodes, the
         first column gets the whole loss.
         """
-        new, old = self._describe(self._check_like_fitted(graphs), self._own_grid()), self._fitted
+        new, old = self._view_graphs(self._check_like_fitted(graphs)), self._fitted
         weights = weights * old.has_data[:, None]
         constant = weights.sum(axis=0)
         parts = np.zeros((len(new.columns), len(self.feature_names_in_), weights.shape[1]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +16,7 @@ from treegram.graphs import Graphs
 from treegram.kernels.base import arc_matrix, options_of
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.node_pairs import NodePairKernel, node_contributions
+from treegram.kernels.node_pairs import NodePairKernel
 from treegram.structure.features import Features, gather
 from treegram.structure.hashing import GOLDEN, mix
 from treegram.structure.wl import ColorFeatures, color_features, read_color, wl_colors
@@ -113,8 +113,8 @@ class WL(ExplicitKernel):
         contributions = np.stack([level.aligned(self._fitted_features.codes) @ weights for level in levels])
         return spread_over_trees(graphs, contributions)
 
-    def _name_feature(self, fitted: Any, column: int) -> str:
-        return _name_color(self, fitted, column)
+    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:
+        return _name_color(self, graphs, features, column)
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,9 @@ class WLOA(WL):
         levels[nodes.iterations[nodes.counts.indices], owners] = parts  # a node has one color of each iteration
         return spread_over_trees(graphs, levels) if spread else levels.sum(axis=0)
 
-    def _name_feature(self, fitted: Any, column: int) -> str:
-        return f"{_name_color(self, fitted.colors, fitted.places[column])} #{fitted.numbers[column]}"
+    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:
+        color = _name_color(self, graphs, features.colors, features.places[column])
+        return f"{color} #{features.numbers[column]}"
 
 
 def _entry_keys(counts: sp.csr_matrix, graph_ids: Ints, colors: Ints, n_colors: int | None = None) -> Ints:
@@ -247,10 +248,12 @@ class WLCL(NodePairKernel):
     ----------
     n_iterations : int, default=3
         Number of iterations, the paper's h. At 0 only the nodes themselves are compared.
-    gamma : float, "scale" or None, default=None
+    gamma : float, {"scale", "narrow", "white"} or None, default=None
         How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
-        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
-        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
+        1 / (number of attributes). A word is a rule for the vectors of the fitted nodes: "scale" means 1 / (number of attributes *
+        mean variance of an attribute), which suits attributes of any range; "narrow" means eight times that, which suits scaled
+        vectors in clusters, and "white" 0.2, which suits whitened vectors; both at most 1 / (squared distance of the nearest
+        twentieth of all pairs). Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
@@ -269,7 +272,7 @@ class WLCL(NodePairKernel):
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        The value used for ``gamma="scale"``; absent for any other ``gamma``.
+        The value that was learned for a word; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -315,14 +318,16 @@ class WLCL(NodePairKernel):
     def _features(self, graphs: Graphs, grid: Grid) -> list[ColorFeatures]:
         return color_groups(self, graphs, grid["n_iterations"], np.arange(graphs.n_nodes + 1))
 
-    def _spread_contributions(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
-        new, fitted = (self._by_iteration(view) for view in (described, self._fitted))
-        return spread_over_trees(graphs, node_contributions(new, fitted, weights, self.n_jobs))
+    def _spread_over_nodes(self, graphs: Graphs, features: Any, per_value: Floats) -> Floats:
+        levels = np.zeros((self.n_iterations + 1, graphs.n_nodes, per_value.shape[1]))
+        nodes = np.repeat(np.arange(graphs.n_nodes), np.diff(features.counts.indptr))
+        levels[features.iterations[features.counts.indices], nodes] = (
+            per_value  # a node has one color of each iteration
+        )
+        return spread_over_trees(graphs, levels)
 
-    def _by_iteration(self, view: Any) -> Any:
-        """Return the view with one group of colors for each iteration."""
-        ((colors,), levels) = view.groups, range(self.n_iterations + 1)
-        return replace(view, groups=[colors.kept(colors.iterations == level) for level in levels])
+    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:
+        return _name_color(self, graphs, features, column)
 
 
 # -------------------------------------------------------------------- colors
@@ -360,6 +365,6 @@ def spread_over_trees(graphs: Graphs, levels: Floats) -> Floats:
     return total
 
 
-def _name_color(kernel: Any, colors: ColorFeatures, column: int) -> str:
+def _name_color(kernel: Any, graphs: Graphs, colors: ColorFeatures, column: int) -> str:
     node, iteration = int(colors.nodes[column]), int(colors.iterations[column])
-    return read_color(kernel.graphs_, node, iteration, **options_of(kernel, "missing_labels", "use_edge_labels"))
+    return read_color(graphs, node, iteration, **options_of(kernel, "missing_labels", "use_edge_labels"))

@@ -2,23 +2,24 @@
 
 **Candidates** are structures combined with views of the graphs, the same for all data. A **view** is the output of
 transformers of the graphs: full labels or only their first parts; no vectors, raw vectors, scaled or whitened ones, or
-vectors with those of the neighbors; edge vectors in bins. The width of the node kernel follows from the vectors of a
-view, so it suits any range and dimension. A **structure** is what else must match for two nodes to be compared: colors,
+vectors with those of the neighbors; edge vectors in bins. The node kernel learns its width from the vectors of a view,
+so it suits any range and dimension. A **structure** is what else must match for two nodes to be compared: colors,
 trees, edges, or pairs of nodes. Candidates that need something the graphs lack are left out. Their list does not depend
 on targets.
 
-A **machine** predicts sum_i (K(G, G_i) / s + 1) c_i, with s the mean of K(G_i, G_i), and minimizes the squared errors plus
+A **model** predicts sum_i (K(G, G_i) / s + 1) c_i, with s the mean of K(G_i, G_i), and minimizes the squared errors plus
 alpha times its squared norm; the 1 represents the intercept. One decomposition of a Gram matrix gives the best alpha and,
 in closed form, all leave-one-out predictions, so kernels, strengths and combinations are compared without any further fit. A **stack** adds the
-predictions of machines with the non-negative weights for which the leave-one-out predictions fit the targets best.
+predictions of models with non-negative weights that sum to 1, learned from the leave-one-out predictions.
 
 **Screening** fits candidates on a sample first, which costs little more than their Gram matrices; only the best few are fitted
-on all graphs. If there are very many graphs, machines are combinations of kernels with some of them, the **landmarks**,
+on all graphs. If there are very many graphs, models are combinations of kernels with some of them, the **landmarks**,
 fitted to all.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import time
@@ -26,7 +27,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
@@ -48,44 +49,46 @@ from treegram.graphs.transforms import (
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
 from treegram.kernels.grid import parameter_names, with_parameters
-from treegram.pairsum.attributes import scaled_gamma
+from treegram.kernels.input_checks import outside_level
 
 __all__ = [
     "AUTO_VERSION",
     "Candidate",
     "Fitted",
+    "LeastSquares",
     "Screening",
     "all_classes",
     "auto_candidates",
     "choose_stack",
     "class_targets",
-    "find_finalists",
     "fit_bias",
-    "fit_machine",
+    "fit_least_squares",
     "fit_temperature",
+    "learned_nothing",
     "most_likely",
-    "narrow_gamma",
+    "predict_by_mean",
+    "raise_failures",
     "seed_of",
     "stack",
-    "white_gamma",
+    "warn_of_nothing",
     "with_jobs",
 ]
 
 # Increase it with every change to the candidates or the search that can change a choice: stored studies record it, and
 # another version cannot continue them. tests/models/test_auto.py lists the candidates of this version.
-AUTO_VERSION = "3"
+AUTO_VERSION = "4"
 
 SMALL_SAMPLE, LARGE_SAMPLE = 300, 1000  # graphs for screening: a third of all, but within these bounds
 MANY = 2000  # graphs; above this, strengths are those of the sample, and fewer candidates go on
 TOO_MANY, N_LANDMARKS = 6000, 4000  # graphs; above TOO_MANY, landmarks are used
 N_FINALISTS, N_FINALISTS_OF_MANY = 5, 3  # candidates that go on from the sample to a stack
-N_SEARCHED = 3  # candidates that go on to a search of C, alpha or noise
 LEAST_SHARE = 0.03  # of a model in a stack
 ALPHAS = np.logspace(-4, 1, 11)
 _JITTER = 1e-8  # times the mean diagonal: landmarks may be equal
+_NOTHING = 0.95, 6.0  # share of the error of the mean, and graphs of which it may come closer: see `learned_nothing`
+_UNKNOWN = 2.0  # graphs of unknown class in the fit of a temperature
 _DIGITS = 12  # of errors that are compared: the rest is rounding
 _LOG_TEMPERATURES = (-5.0, 3.0)
-_N_PAIRS = 20_000  # pairs of nodes whose distances are sampled
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +124,7 @@ class View:
     reason: str
     steps: tuple[Callable[[], Any], ...]
     structures: tuple[str, ...]
-    gamma: Callable[[Floats], float] | None = None
+    gamma: str | None = None
 
 
 def auto_candidates(graphs: Graphs, n_jobs: int | None = None, *, with_counts: bool = False) -> list[Candidate]:
@@ -135,8 +138,8 @@ def auto_candidates(graphs: Graphs, n_jobs: int | None = None, *, with_counts: b
         *_views_of_vectors(graphs),
         *_views_of_edge_vectors(graphs),
     ]
-    candidates += [one for view in views for one in _in_view(view, graphs)]
-    return [replace(one, kernel=with_jobs(one.kernel, n_jobs)) for one in candidates]
+    candidates += [candidate for view in views for candidate in _in_view(view, graphs)]
+    return [replace(candidate, kernel=with_jobs(candidate.kernel, n_jobs)) for candidate in candidates]
 
 
 def _views_of_labels(graphs: Graphs, *, with_counts: bool) -> Iterator[View]:
@@ -156,18 +159,16 @@ def _views_of_vectors(graphs: Graphs) -> Iterator[View]:
     if not graphs.n_attributes:
         return
     alike, robust = "all attributes count alike", partial(ScaleAttributes, "robust")
-    yield View("raw vectors", "the ranges of attributes may mean something", (), ("colors 3",), scaled_gamma)
+    yield View("raw vectors", "the ranges of attributes may mean something", (), ("colors 3",), "scale")
     pairs = ("pairs",) if graphs.n_attributes == 1 else ()  # otherwise they use whitened vectors
-    yield View("scaled vectors", alike, (robust,), ("colors 1", "trees 1", *pairs), narrow_gamma)
-    yield View(
-        "neighbor means", f"{alike}, and so do the neighbors'", (robust, NeighborMeans), ("colors 1",), narrow_gamma
-    )
+    yield View("scaled vectors", alike, (robust,), ("colors 1", "trees 1", *pairs), "narrow")
+    yield View("neighbor means", f"{alike}, and so do the neighbors'", (robust, NeighborMeans), ("colors 1",), "narrow")
     if graphs.n_attributes > 1:
         structures, whiten = ("nodes", "colors 1", "trees 1", "pairs"), partial(ScaleAttributes, "whiten")
         reason = "attributes may be correlated"
-        yield View("whitened vectors", reason, (whiten,), structures, white_gamma)
+        yield View("whitened vectors", reason, (whiten,), structures, "white")
     reason = "bins need no width, and any one attribute may make nodes alike"
-    yield View("attributes in bins", reason, (), ("spread labels",), scaled_gamma)
+    yield View("attributes in bins", reason, (), ("spread labels",))
 
 
 def _views_of_edge_vectors(graphs: Graphs) -> Iterator[View]:
@@ -179,7 +180,7 @@ def _views_of_edge_vectors(graphs: Graphs) -> Iterator[View]:
     if graphs.n_attributes:
         name, reason = "scaled vectors and edge vectors in bins", "numbers at nodes and edges may matter together"
         steps = (BinEdgeAttributes, partial(ScaleAttributes, "robust"))
-        yield View(name, reason, steps, ("colors 1",), narrow_gamma)
+        yield View(name, reason, steps, ("colors 1",), "narrow")
 
 
 # -------------------------------------------------------------------- structures
@@ -188,7 +189,7 @@ def _views_of_edge_vectors(graphs: Graphs) -> Iterator[View]:
 _SIZES: dict[str, Any] = {"normalize": "tanimoto"}  # keeps the sizes of graphs visible, which the cosine hides
 
 
-def _pairs(gamma: float | str | None = None, **_: Any) -> KernelSum:
+def _pairs(gamma: str | None = None, **_: Any) -> KernelSum:
     """Return a kernel on pairs of nodes: balls around one node, nodes up to three steps apart, and all shortest paths."""
     return KernelSum(
         [
@@ -199,7 +200,7 @@ def _pairs(gamma: float | str | None = None, **_: Any) -> KernelSum:
     )
 
 
-def _nodes(gamma: float | str, **_: Any) -> WLCL:
+def _nodes(gamma: str, **_: Any) -> WLCL:
     return WLCL(0, missing_labels="constant", gamma=gamma)
 
 
@@ -235,8 +236,7 @@ _STRUCTURES: dict[str, tuple[Callable[..., Any], str]] = {
 
 def _in_view(view: View, graphs: Graphs) -> Iterator[Candidate]:
     """Yield the candidates of a view."""
-    gamma = _gamma(view, graphs)
-    options: dict[str, Any] = {} if gamma is None else {"gamma": gamma}
+    options: dict[str, Any] = {} if view.gamma is None else {"gamma": view.gamma}
     has_edge_labels = graphs.edge_labels is not None or BinEdgeAttributes in view.steps
     options |= {"use_edge_labels": True} if has_edge_labels else {}
     for name in view.structures:
@@ -249,60 +249,23 @@ def _in_view(view: View, graphs: Graphs) -> Iterator[Candidate]:
         )
 
 
-# -------------------------------------------------------------------- widths
-
-
-def _gamma(view: View, graphs: Graphs) -> float | str | None:
-    """Return the gamma that suits the vectors of a view, or None if it has no vectors."""
-    if view.gamma is None:
-        return None
-    try:
-        for step in view.steps:
-            graphs = step().fit_transform(graphs)
-        return view.gamma(np.asarray(graphs.attributes))
-    except ValueError:  # vectors are out of range: the kernels report this when they are tried
-        return "scale"
-
-
-def narrow_gamma(vectors: Floats) -> float:
-    """Return eight times gamma="scale", or less: see `_reaching`. Vectors in clusters need a narrow kernel."""
-    return _reaching(vectors, 8.0 * scaled_gamma(vectors))
-
-
-def white_gamma(vectors: Floats) -> float:
-    """Return 0.2 for whitened vectors, or less: see `_reaching`."""
-    return _reaching(vectors, 0.2)
-
-
-def _reaching(vectors: Floats, gamma: float) -> float:
-    """Return gamma, or the value that reaches the nearest twentieth of all pairs if that is smaller.
-
-    With many independent attributes, all pairs are about equally far apart, and a narrow kernel would separate any two nodes.
-    """
-    rng = np.random.default_rng(seed_of("auto", len(vectors)))
-    i, j = rng.integers(max(len(vectors), 1), size=(2, _N_PAIRS if len(vectors) else 0))
-    distances = ((vectors[i] - vectors[j]) ** 2).sum(axis=1)
-    near = np.quantile(distances[distances > 0], 0.05) if distances.any() else 0.0
-    return min(gamma, float(1.0 / near)) if near > 0 else gamma
-
-
 # -------------------------------------------------------------------- least squares
 
 
 @dataclass(frozen=True, eq=False)
-class Machine:
+class LeastSquares:
     """A fitted least-squares model, with its leave-one-out predictions of the fitted graphs."""
 
     alpha: float
     coefficients: Floats  # (n_landmarks, n_outputs), of K itself
     intercept: Floats  # (n_outputs,)
-    held_out: Floats  # (n_graphs, n_outputs)
-    error: float  # mean squared error of held_out
+    loo_predictions: Floats  # (n_graphs, n_outputs)
+    error: float  # their mean squared error
 
 
-def fit_machine(
+def fit_least_squares(
     K: Floats, Y: Floats, weights: Floats, landmarks: Ints | None = None, *, alpha: float | None = None
-) -> Machine:
+) -> LeastSquares:
     """Fit a model, by default with the alpha of the smallest leave-one-out error; ties go to the largest alpha.
 
     ``K`` has a row for each graph and a column for each graph or, with ``landmarks``, for each landmark. Predictions
@@ -311,22 +274,53 @@ def fit_machine(
     """
     weights = np.maximum(weights, 1e-9 * weights.max())
     roots = np.sqrt(weights)[:, None]
-    own = K if landmarks is None else K[landmarks]
-    unit = float(own.diagonal().mean()) or 1.0
+    square = K if landmarks is None else K[landmarks]
+    unit = float(square.diagonal().mean()) or 1.0
     K = K / unit + 1.0
     if landmarks is not None:
         assert alpha is not None
-        coefficients, left = _solve_landmarks(K, roots * Y, roots, landmarks, alpha)
+        coefficients, residuals = _solve_landmarks(K, roots * Y, roots, landmarks, alpha)
     elif alpha is not None:
-        coefficients, left = _solve(K, roots * Y, roots, alpha)
+        coefficients, residuals = _solve(K, roots * Y, roots, alpha)
     else:
-        alpha, coefficients, left = _solve_all(K, roots * Y, roots)
-    error = _error(left, weights)
-    return Machine(alpha, coefficients / unit, coefficients.sum(axis=0), Y - left / roots, error)
+        alpha, coefficients, residuals = _solve_all(K, roots * Y, roots)
+    error = _error(residuals, weights)
+    return LeastSquares(alpha, coefficients / unit, coefficients.sum(axis=0), Y - residuals / roots, error)
 
 
-def _error(left: Floats, weights: Floats) -> float:
-    return round(float((left**2).sum() / weights.sum() / left.shape[1]), _DIGITS)
+def predict_by_mean(Y: Floats, weights: Floats) -> Floats:
+    """Return the leave-one-out predictions of a model that knows no graphs: for each, the mean target of the others."""
+    mean = np.average(Y, axis=0, weights=weights)
+    others = np.maximum(weights.sum() - weights, 1e-9 * weights.sum())
+    predictions: Floats = mean - (weights / others)[:, None] * (Y - mean)
+    return predictions
+
+
+def learned_nothing(predictions: Floats, Y: Floats, weights: Floats) -> bool:
+    """Return whether leave-one-out predictions are hardly better than the mean target of the other graphs.
+
+    Candidates and weights were chosen by them, so on targets without any signal their error is often 5 % smaller than
+    that of the mean for 100 graphs, and 0.5 % for 1,000.
+    """
+    roots = np.sqrt(weights)[:, None]
+    error, of_mean = (_error(roots * (p - Y), weights) for p in (predictions, predict_by_mean(Y, weights)))
+    return (
+        error >= max(_NOTHING[0], 1.0 - _NOTHING[1] / len(Y)) * of_mean > 0
+    )  # a constant target leaves nothing to learn
+
+
+def warn_of_nothing(answer: str) -> None:
+    """Warn that a model has learned nothing, and say what it answers instead."""
+    warnings.warn(
+        "Nothing was learned: left-out graphs are predicted no better than without looking at them, so the model predicts "
+        f"{answer} for every graph. More graphs, or other labels or attributes, may help.",
+        UserWarning,
+        stacklevel=outside_level(),
+    )
+
+
+def _error(residuals: Floats, weights: Floats) -> float:
+    return round(float((residuals**2).sum() / weights.sum() / residuals.shape[1]), _DIGITS)
 
 
 def _solve_all(K: Floats, targets: Floats, roots: Floats) -> tuple[float, Floats, Floats]:
@@ -336,10 +330,10 @@ def _solve_all(K: Floats, targets: Floats, roots: Floats) -> tuple[float, Floats
     best: tuple[float, float, Floats, Floats] | None = None
     for alpha in ALPHAS[::-1]:
         solved = V @ (products / (values + alpha)[:, None])
-        left = solved / (squares @ (1.0 / (values + alpha)))[:, None]
-        error = _error(left, roots**2)
+        residuals = solved / (squares @ (1.0 / (values + alpha)))[:, None]
+        error = _error(residuals, roots**2)
         if best is None or error < best[0]:
-            best = error, float(alpha), roots * solved, left
+            best = error, float(alpha), roots * solved, residuals
     assert best is not None
     return best[1:]
 
@@ -364,15 +358,18 @@ def _solve_landmarks(K: Floats, targets: Floats, roots: Floats, landmarks: Ints,
     A[np.diag_indices(len(A))] += alpha
     root = cholesky(A, lower=True, overwrite_a=True)
     solved = cho_solve((root, True), features @ targets)
-    left = targets - features.T @ solved
+    residuals = targets - features.T @ solved
     leverages = (solve_triangular(root, features, lower=True) ** 2).sum(axis=0)
-    return solve_triangular(L.T, solved, lower=False), left / (1.0 - leverages)[:, None]
+    return solve_triangular(L.T, solved, lower=False), residuals / (1.0 - leverages)[:, None]
 
 
-def stack(held_out: list[Floats], Y: Floats, weights: Floats) -> Floats:
-    """Return the non-negative weights of models that sum to 1 and predict left-out graphs best, by squared error."""
+def stack(loo_predictions: Sequence[Floats], Y: Floats, weights: Floats) -> Floats:
+    """Return weights of models that sum to 1: those of non-negative least squares on their predictions, normalized.
+
+    They are close to the best of all weights that sum to 1, but not equal to them.
+    """
     roots = np.sqrt(weights)[:, None]
-    columns = np.column_stack([(roots * one).ravel() for one in [*held_out, Y]])
+    columns = np.column_stack([(roots * array).ravel() for array in [*loo_predictions, Y]])
     triangle: Floats = np.asarray(np.linalg.qr(columns, mode="r"))
     shares = nnls(triangle[:, :-1], triangle[:, -1])[0]
     if not shares.any():  # no model is better than predicting 0: keep the one with the smallest error
@@ -418,17 +415,22 @@ def fit_bias(decisions: Floats, codes: Ints, weights: Floats) -> Floats:
 
     start = np.zeros(1 + decisions.shape[1])
     bounds = [_LOG_TEMPERATURES, *[(-2.0, 2.0)] * decisions.shape[1]]
-    found: Floats = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x[1:]
-    return found
+    bias: Floats = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x[1:]
+    return bias
 
 
 def fit_temperature(decisions: Floats, codes: Ints, weights: Floats) -> float:
-    """Return the temperature for which softmax(decisions / temperature) makes the classes most likely."""
-    rows, decisions = np.arange(len(codes)), all_classes(decisions)
+    """Return the temperature for which softmax(decisions / temperature) makes the classes most likely.
+
+    Two more graphs of unknown class count as well: a few graphs that are all decided correctly allow no certainty.
+    """
+    decisions = all_classes(decisions)
+    n_graphs, n_classes = decisions.shape
+    is_class = codes[:, None] == np.arange(n_classes)
+    targets = weights[:, None] * (is_class * n_graphs + _UNKNOWN / n_classes) / (n_graphs + _UNKNOWN)
 
     def loss(log_temperature: float) -> float:
-        likelihoods = log_softmax(decisions / np.exp(log_temperature), axis=1)[rows, codes]
-        return -float(likelihoods @ weights)
+        return -float((targets * log_softmax(decisions / np.exp(log_temperature), axis=1)).sum())
 
     return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded").x))
 
@@ -442,7 +444,7 @@ class Fitted:
 
     candidate: Candidate
     kernel: Any
-    machine: Machine
+    model: LeastSquares
     record: dict[str, Any]
 
 
@@ -471,45 +473,56 @@ class Screening:
         alphas: Sequence[float] | None = None,
         keep: Callable[[Floats], None] | None = None,
     ) -> list[Fitted]:
-        """Fit candidates on some graphs; skip candidates of "auto" that raise a ValueError, with a note.
+        """Fit candidates on a part of the graphs; leave out candidates of "auto" that fail, with a note.
 
         ``alphas`` are their strengths, by default the best for each; ``keep`` receives the Gram matrix of each returned
         candidate.
         """
         graphs, Y, weights = self.graphs[ids], self.Y[ids], self.weights[ids]
         landmarks = evenly_spaced(Y, N_LANDMARKS) if len(ids) > TOO_MANY else None
-        fitted = []
-        for i, one in enumerate(track(candidates, len(candidates), f"trying kernels on {len(ids):,} graphs")):
-            start = time.monotonic()
-            record: dict[str, Any] = {"candidate": one.name, "reason": one.reason, "n_graphs": len(ids)}
-            record |= {"score": None, "seconds": 0.0, "note": ""}
+        fitted: list[Fitted] = []
+        for i, candidate in enumerate(track(candidates, len(candidates), f"trying kernels on {len(ids):,} graphs")):
+            record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason, "n_graphs": len(ids)}
+            record |= {"weight": None, "score": None, "seconds": 0.0, "note": ""}
             self.records.append(record)
-            try:
-                kernel, K = self.fit_kernel(one.kernel, graphs, landmarks)
-            except ValueError as error:
-                if not self.is_auto:
-                    raise
-                record["note"] = f"left out: {error}"
-                continue
-            machine = fit_machine(K, Y, weights, landmarks, alpha=None if alphas is None else alphas[i])
-            if keep is not None:
-                keep(K)
-            score = self._score(machine.held_out, ids)
-            record |= {"score": score, "seconds": time.monotonic() - start}
-            fitted.append(Fitted(one, kernel, machine, record))
-            if self.verbose:
-                print(f"{one.name}: score {score:.4f} on {len(ids)} graphs, {record['seconds']:.1f} s")
+            with self.leaving_out(record):
+                start = time.monotonic()
+                kernel, K = self.fit_kernel(candidate.kernel, graphs, landmarks)
+                model = fit_least_squares(K, Y, weights, landmarks, alpha=None if alphas is None else alphas[i])
+                score = self._score(model.loo_predictions, ids)
+                record |= {"score": score, "seconds": time.monotonic() - start}
+                fitted.append(Fitted(candidate, kernel, model, record))
+                if keep is not None:
+                    keep(K)
+                if self.verbose:
+                    print(f"{candidate.name}: score {score:.4f} on {len(ids)} graphs, {record['seconds']:.1f} s")
         if not fitted:
-            raise ValueError(f"No candidate could be used. The first: {self.records[0]['note']}.")
+            raise_failures(self.records[-len(candidates) :])
         return fitted
 
-    def _score(self, held_out: Floats, ids: Ints) -> float:
-        """Return the leave-one-out accuracy or, for regression, the share of the variance explained."""
+    @contextlib.contextmanager
+    def leaving_out(self, record: dict[str, Any]) -> Iterator[None]:
+        """Note any error of a candidate of "auto" in its record, and go on; errors of kernels that the user named pass."""
+        try:
+            yield
+        except Exception as error:
+            if not self.is_auto:
+                raise
+            record["note"] = f"left out after {type(error).__name__}: {error}".rstrip(": .")
+
+    def _score(self, predictions: Floats, ids: Ints) -> float:
+        """Return the leave-one-out accuracy or, for regression, R2, the share of the variance explained.
+
+        Without a graph, the mean of the targets is further from its own. On balanced classes this would tip all
+        decisions of a useless kernel to the wrong side, so the accuracy is that of decisions around the mean of all.
+        """
         Y, weights = self.Y[ids], self.weights[ids]
+        mean = np.average(Y, axis=0, weights=weights)
         if self.codes is not None:
-            return float(np.average(most_likely(held_out) == self.codes[ids], weights=weights))
-        variance = np.average((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=0, weights=weights).mean()
-        return 1.0 - float(np.average((held_out - Y) ** 2, axis=0, weights=weights).mean() / (variance or 1.0))
+            decisions = predictions - predict_by_mean(Y, weights) + mean
+            return float(np.average(most_likely(decisions) == self.codes[ids], weights=weights))
+        variance = np.average((Y - mean) ** 2, axis=0, weights=weights).mean()
+        return 1.0 - float(np.average((predictions - Y) ** 2, axis=0, weights=weights).mean() / (variance or 1.0))
 
     def fit_kernel(self, kernel: Any, graphs: Graphs, landmarks: Ints | None = None) -> tuple[Any, Floats]:
         """Fit a copy of a kernel; return it with its values between all graphs, or between all graphs and the landmarks."""
@@ -529,6 +542,14 @@ class Screening:
         return kernel, K
 
 
+def raise_failures(records: Sequence[Mapping[str, Any]]) -> NoReturn:
+    """Raise with the reasons why each of the candidates has failed."""
+    notes = dict.fromkeys(record["note"] for record in records)
+    raise ValueError(
+        f"No kernel could be fitted on these graphs. All {len(records)} candidates were {'; '.join(notes)}."
+    )
+
+
 def evenly_spaced(Y: Floats, size: int) -> Ints:
     """Return ids of graphs that are evenly spaced in the order of their targets, ascending; ties are in random order."""
     if len(Y) <= size:
@@ -539,49 +560,38 @@ def evenly_spaced(Y: Floats, size: int) -> Ints:
 
 
 def choose_stack(screening: Screening, candidates: Sequence[Candidate]) -> tuple[list[Fitted], Floats]:
-    """Return the models of a stack, fitted on all graphs, and their weights; candidates of "auto" are screened first."""
+    """Return the models of a stack, fitted on all graphs, and their weights, descending; screen candidates of "auto" first."""
     n_graphs, ids, alphas = len(screening.graphs), screening.sample(), None
     if len(ids) < n_graphs and (screening.is_auto or n_graphs > MANY):
         fitted = screening.try_all(candidates, ids)
         if screening.is_auto:
             fitted = _finalists(screening, fitted, ids, N_FINALISTS if n_graphs <= MANY else N_FINALISTS_OF_MANY)
-        candidates = [one.candidate for one in fitted]
-        alphas = [one.machine.alpha for one in fitted] if n_graphs > MANY else None
-        for one in fitted:
-            screening.records.remove(one.record)
+        candidates = [finalist.candidate for finalist in fitted]
+        alphas = [finalist.model.alpha for finalist in fitted] if n_graphs > MANY else None
+        for finalist in fitted:
+            screening.records.remove(finalist.record)
     fitted = screening.try_all(candidates, np.arange(n_graphs), alphas=alphas)
-    shares = stack([one.machine.held_out for one in fitted], screening.Y, screening.weights)
-    least = min(LEAST_SHARE, shares.max())
-    kept = [one for one, share in zip(fitted, shares, strict=True) if share >= least]
-    shares = stack([one.machine.held_out for one in kept], screening.Y, screening.weights)
-    for one in fitted:
-        one.record["note"] = f"left out: weight below {LEAST_SHARE}"
-    for one, share in zip(kept, shares, strict=True):
-        one.record["note"] = f"weight {share:.2f}"
-    return kept, shares
+    weights = _stack_weights(fitted, screening.Y, screening.weights)
+    is_relevant = weights >= min(LEAST_SHARE, weights.max())
+    for i in np.flatnonzero(~is_relevant):
+        fitted[i].record["note"] = f"left out: weight below {LEAST_SHARE}"
+    members = [fitted[i] for i in np.flatnonzero(is_relevant)]
+    weights = _stack_weights(members, screening.Y, screening.weights)
+    for member, weight in zip(members, weights.tolist(), strict=True):
+        member.record["weight"] = weight
+    order = np.argsort(-weights, kind="stable")
+    return [members[i] for i in order], weights[order]
 
 
 def _finalists(screening: Screening, fitted: list[Fitted], ids: Ints, n_finalists: int) -> list[Fitted]:
     """Return the candidates with the largest weights in a stack, then those with the smallest errors."""
-    shares = stack([one.machine.held_out for one in fitted], screening.Y[ids], screening.weights[ids])
-    errors = np.array([one.machine.error for one in fitted])
-    ranks = np.lexsort((errors, -np.where(shares >= LEAST_SHARE, shares, 0.0)))
+    weights = _stack_weights(fitted, screening.Y[ids], screening.weights[ids])
+    errors = np.array([candidate.model.error for candidate in fitted])
+    ranks = np.lexsort((errors, -np.where(weights >= LEAST_SHARE, weights, 0.0)))
     for i in ranks[n_finalists:]:
         fitted[i].record["note"] = f"left out: not among the best {n_finalists} on {len(ids)} graphs"
     return [fitted[i] for i in sorted(ranks[:n_finalists])]
 
 
-def find_finalists(
-    screening: Screening, candidates: Sequence[Candidate]
-) -> tuple[list[Candidate], list[dict[str, Any]]]:
-    """Return the best few candidates, for a search by the model's own score, and the records of the others."""
-    fitted = screening.try_all(candidates, screening.sample())
-    fitted.sort(key=lambda one: one.machine.error)  # stable: ties keep their order
-    for one in fitted[N_SEARCHED:]:
-        score, one.record["score"] = one.record["score"], None  # it is not the model's own
-        one.record["note"] = (
-            f"left out: not among the best {N_SEARCHED} of least squares (leave-one-out score {score:.4f})"
-        )
-    finalists = [one.candidate for one in fitted[:N_SEARCHED]]
-    names = {one.name for one in finalists}
-    return finalists, [one for one in screening.records if one["candidate"] not in names]
+def _stack_weights(fitted: Sequence[Fitted], Y: Floats, weights: Floats) -> Floats:
+    return stack([candidate.model.loo_predictions for candidate in fitted], Y, weights)

@@ -17,7 +17,7 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from treegram._core.errors import ParameterError
 from treegram._core.parallel import one_blas_thread, verbosely
@@ -39,8 +39,10 @@ from treegram._core.params import (
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import AUTO, PRECOMPUTED, GraphKernel
-from treegram.models.auto import Candidate, Screening, auto_candidates, find_finalists
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.input_checks import outside_level
+from treegram.kernels.registry import AUTO, PRECOMPUTED
+from treegram.models.auto import Candidate, auto_candidates
 from treegram.models.search import (
     Data,
     Fits,
@@ -57,27 +59,37 @@ from treegram.models.search import (
 STRENGTHS: Allowed = (Number(0, above=True), LIST)
 SPLITS: Allowed = (Whole(2), SPLITTER, LIST)
 _MOST_SHOWN = 5  # kernels in the repr of an automatic model
+_MOST_EXACT = 2**53  # larger whole numbers are not exact as floats
+_LARGEST = 1e150  # target: its square, summed over all graphs, is finite
+_MANY_CLASSES, _FEW_PER_CLASS = 20, 5  # more classes with fewer graphs look like measurements
 DecisionParts: TypeAlias = tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]
 
 
 class SearchSummary:
-    """A table of the candidates of a search: the best first, then those without a score, in the order of the search."""
+    """A table of the candidates of an automatic model: the largest weights first, then the best scores, then candidates that failed."""
 
-    columns = ("score", "seconds", "candidate", "reason or note")
-
-    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, records: Sequence[Mapping[str, Any]], score_name: str) -> None:
+        self.columns = ("weight", score_name, "graphs", "seconds", "candidate", "reason")
         self.rows = []
         for record in sorted(records, key=_rank):
-            text = ": ".join(filter(None, [record["note"], record["reason"]]))
-            scored = [f"{record['score']:.4f}", f"{record['seconds']:.1f}"] if record["score"] is not None else ["", ""]
-            self.rows.append((*scored, record["candidate"], text))
+            weight, score, note = record["weight"], record["score"], record["note"]
+            self.rows.append(
+                (
+                    "" if weight is None else f"{weight:.3f}",
+                    "" if score is None else f"{score:.4f}",
+                    str(record["n_graphs"]),
+                    f"{record['seconds']:.1f}",
+                    record["candidate"],
+                    f"{record['reason']} ({note})" if note else record["reason"],
+                )
+            )
 
     def __str__(self) -> str:
         rows = [self.columns, *self.rows]
-        widths = [max(len(row[i]) for row in rows) for i in range(3)]
-        return "\n".join(
-            f"{row[0]:>{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]}".rstrip() for row in rows
-        )
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        numbers = ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths[:4], strict=False)) for row in rows]
+        lines = [f"{left}  {row[4]:<{widths[4]}}  {row[5]}" for left, row in zip(numbers, rows, strict=True)]
+        return "\n".join(line.rstrip() for line in lines)
 
     __repr__ = __str__
 
@@ -89,10 +101,12 @@ class SearchSummary:
         return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
 
 
-def _rank(record: Mapping[str, Any]) -> tuple[bool, float, float]:
-    """Return a sort key: the most graphs first, then the best score; candidates without a score come last, in their order."""
-    score = record["score"]
-    return (True, 0, 0.0) if score is None else (False, -record["n_graphs"], -score)
+def _rank(record: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Return a sort key: the largest weight, then the most graphs, then the best score; those without a score come last."""
+    weight, score = record["weight"], record["score"]
+    if score is None:
+        return (0.0, 0.0, 0.0)
+    return (-(weight or 0.0), -record["n_graphs"], -score)
 
 
 @parameters
@@ -103,34 +117,6 @@ class GraphModel(Checked, BaseEstimator):
 
     n_jobs: int | None = None
     verbose: int = 0
-
-    def search_summary(self) -> SearchSummary:
-        """Return a table of the candidates that prints as plain text and renders as a table in a notebook.
-
-        Returns
-        -------
-        SearchSummary
-            One row for each record of ``search_results_``: score, seconds, candidate, and why it was tried or left out.
-            The best come first, those without a score last.
-        """
-        self._check_one_target()
-        return SearchSummary(self.search_results_)
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text: str = super().__repr__(N_CHAR_MAX)
-        chosen = self._describe_choice()
-        return f"{text}  # chose {chosen}" if chosen else text
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        chosen = self._describe_choice()
-        if chosen and "text/html" in bundle:
-            bundle["text/html"] += f"<p>Chose {escape(chosen)}</p>"
-        return bundle
-
-    @abstractmethod
-    def _describe_choice(self) -> str:
-        """Return the choice of a fitted model, or "" if the user made it."""
 
     def _forget(self) -> None:
         """Remove what an earlier ``fit`` has learned."""
@@ -160,11 +146,45 @@ class GraphModel(Checked, BaseEstimator):
 
 @parameters
 class CombiningModel(GraphModel):
-    """Base of the models that combine several kernels with learned weights."""
+    """Base of the automatic models, which combine several kernels with learned weights."""
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {"kernels": (Words(AUTO), Instance((list, tuple), "a list of kernels"))}
+    _score_name: ClassVar[str]  # of the scores in search_results_
 
     kernels: Any = field(default=AUTO, kw_only=False)
+
+    def search_summary(self) -> SearchSummary:
+        """Return a table of the candidates that prints as plain text and renders as a table in a notebook.
+
+        Returns
+        -------
+        SearchSummary
+            One row for each record of ``search_results_``: weight, leave-one-out score, the number of graphs it was computed
+            on, seconds, candidate, and why it was tried or left out. The largest weights come first, candidates without a
+            score last.
+        """
+        self._check_one_target()
+        return SearchSummary(self.search_results_, self._score_name)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text: str = super().__repr__(N_CHAR_MAX)
+        choice = self._describe_choice()
+        return f"{text}  # {choice}" if choice else text
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        choice = self._describe_choice()
+        if choice and "text/html" in bundle:
+            bundle["text/html"] += f"<p>{escape(choice)}</p>"
+        return bundle
+
+    def _describe_choice(self) -> str:
+        """Return the weights of a fitted model and the names of its candidates, the largest first; else an empty text."""
+        records = [record for record in getattr(self, "search_results_", []) if record["weight"] is not None]
+        records.sort(key=_rank)
+        terms = [f"{record['weight']:.2f} {record['candidate']}" for record in records[:_MOST_SHOWN]]
+        n_more = len(records) - len(terms)
+        return " + ".join([*terms, f"{n_more} more"] if n_more else terms)
 
     @property
     def _is_auto(self) -> bool:
@@ -174,14 +194,6 @@ class CombiningModel(GraphModel):
         if self._is_auto:
             return auto_candidates(graphs, self.n_jobs, with_counts=with_counts)
         return list_candidates(self.kernels, {}, self.n_jobs)
-
-    def _describe_choice(self) -> str:
-        if not hasattr(self, "kernels_"):
-            return ""
-        parts = sorted(zip(self.weights_, self.kernels_, strict=True), key=lambda part: -part[0])
-        shown = [f"{weight:.2f} {' '.join(repr(kernel).split())}" for weight, kernel in parts[:_MOST_SHOWN]]
-        left = len(parts) - len(shown)
-        return " + ".join([*shown, f"{left} more"] if left else shown)
 
 
 @parameters
@@ -193,52 +205,21 @@ class KernelModel(GraphModel):
         "param_grid": (Words("auto"), Instance((dict, list, tuple), "a dict of lists, or a list of these")),
     }
 
-    kernel: Any = field(default=AUTO, kw_only=False)
+    kernel: Any = field(default="oddcl", kw_only=False)
     param_grid: Any = "auto"
 
     def _search(self, data: Data, strength: str) -> SearchResult:
         """Find the best candidate and set the attributes that describe it; its kernel is not fitted yet."""
-        if self._is_auto and self.param_grid != "auto":
-            raise ValueError(
-                f"param_grid cannot be used with kernel='auto', which has its own candidates; got {self.param_grid!r}."
-            )
         check_memory(len(data.graphs))
         score = self._make_score(data)
-        candidates = self._candidates(data.graphs)
-        left_out: list[dict[str, Any]] = []
-        if self._is_auto:
-            candidates, left_out = find_finalists(self._screening(data), candidates)
-        options: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose, "is_quiet": self._is_auto}
-        result = search(data, candidates, score, strength, **options)
+        result = search(data, self._candidates(), score, strength, n_jobs=self.n_jobs, verbose=self.verbose)
         self.best_params_ = result.table["params"][result.index]
         kernel = self.best_params_["kernel"]
         self.kernel_: Any = Precomputed() if kernel == PRECOMPUTED else clone(kernel)
-        self.search_results_ = left_out + result.records
         return result
 
-    def _candidates(self, graphs: Graphs) -> list[Candidate]:
-        if self._is_auto:
-            return auto_candidates(graphs, self.n_jobs)
+    def _candidates(self) -> list[Candidate]:
         return list_candidates(self.kernel, self.param_grid, self.n_jobs)
-
-    def _screening(self, data: Data) -> Screening:
-        """Return the screening of the candidates for regression; a classifier has its own."""
-        scale = data.targets.std() or 1.0
-        Y = ((data.targets - data.targets.mean()) / scale)[:, None]
-        weights = np.ones(len(Y)) if data.weights is None else data.weights
-        return Screening(data.graphs, Y, weights, verbose=self.verbose)
-
-    @property
-    def _is_auto(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == AUTO
-
-    def _fit_kernel(self, graphs: Graphs) -> Floats:
-        """Fit the chosen kernel and return its Gram matrix, without warnings about a kernel that the user did not name."""
-        with warnings.catch_warnings():
-            if self._is_auto:
-                warnings.simplefilter("ignore")
-            K: Floats = self.kernel_.fit_transform(graphs)
-        return K
 
     def _kernel_on_graphs(self) -> Any:
         """Return the fitted kernel; raise if the user passed a Gram matrix instead."""
@@ -252,12 +233,6 @@ class KernelModel(GraphModel):
     def _decision_parts(self) -> DecisionParts:
         kernel = self._kernel_on_graphs()
         return [(kernel, self.dual_coef_[:, None])], np.array([self.intercept_]), ("prediction",)
-
-    def _describe_choice(self) -> str:
-        if not self._is_auto or not hasattr(self, "best_params_"):
-            return ""
-        chosen = {name: value for name, value in self.best_params_.items() if name != "param_grid"}
-        return ", ".join(f"{name}={' '.join(repr(value).split())}" for name, value in chosen.items())
 
     @abstractmethod
     def _make_score(self, data: Data) -> Score:
@@ -327,9 +302,9 @@ class CrossValidatedModel(KernelModel):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
 
-    def _candidates(self, graphs: Any) -> list[Candidate]:
+    def _candidates(self) -> list[Candidate]:
         if not self._is_precomputed:
-            return super()._candidates(graphs)
+            return super()._candidates()
         if self.param_grid not in ("auto", {}):
             raise ValueError(
                 f"param_grid cannot be used with kernel='precomputed', which has no parameters; got {self.param_grid!r}."
@@ -373,10 +348,12 @@ def check_fit(X: Any, y: Any, read: Callable[[Any], Any] = as_graphs) -> tuple[A
 
 
 def check_targets(y: Any) -> NDArray[Any]:
-    """Return the targets as a one-dimensional array; raise if any is missing."""
+    """Return the targets as a one-dimensional array; raise if any is missing. A single column counts as one target."""
     if y is None:
         raise ValueError("y is missing: give one target for each graph.")
     targets = np.asarray(y)
+    if targets.ndim == 2 and targets.shape[1] == 1:
+        y = targets = column_or_1d(targets, warn=True)
     if targets.ndim != 1:
         raise ValueError(
             f"y must have one target for each graph; got an array of shape {targets.shape}. Only GraphRegressor, GraphRidge and "
@@ -424,14 +401,42 @@ def check_strengths(name: str, values: Any) -> Floats:
 
 
 def check_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return the sorted classes and the code of each graph's class."""
-    if type_of_target(labels).startswith("continuous"):
-        raise ValueError(
-            f"y must be classes: integers, strings or booleans; got numbers such as {labels.flat[0]}. For numbers use "
-            "GraphRegressor, GraphRidge or GraphGP."
+    """Return the sorted classes and the code of each graph's class; warn if the targets look like those of a regression."""
+    if labels.dtype.kind == "f":
+        _check_each(
+            labels, np.abs(labels) <= _MOST_EXACT, "a class that is a number must be finite and at most 2^53 in size"
         )
-    check_classification_targets(labels)
-    return encode_classes(labels)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # there is a clearer one below
+        if type_of_target(labels).startswith("continuous"):
+            raise ValueError(
+                f"y must be classes: integers, strings or booleans; got numbers such as {labels.flat[0]}. For numbers use "
+                "GraphRegressor, GraphRidge or GraphGP."
+            )
+        check_classification_targets(labels)
+    classes, codes = encode_classes(labels)
+    _warn_of_many_classes(classes, codes)
+    return classes, codes
+
+
+def _warn_of_many_classes(classes: NDArray[Any], codes: Ints) -> None:
+    """Warn if most classes have a single graph, or if the classes are whole numbers of many values."""
+    n_graphs, n_classes, n_single = len(codes), len(classes), (np.bincount(codes) == 1).sum()
+    are_numbers = classes.dtype.kind in "iuf"
+    looks_measured = are_numbers and n_classes > _MANY_CLASSES and n_graphs < _FEW_PER_CLASS * n_classes
+    if not looks_measured and (2 * n_single <= n_classes or n_classes == 2):
+        return
+    cure = (
+        "If these are measurements, use GraphRegressor."
+        if are_numbers
+        else "Merge classes, or leave the rare ones out."
+    )
+    warnings.warn(
+        f"y has {n_classes} distinct values for {n_graphs} graphs, and each is a class of its own: little can be learned about "
+        f"classes of so few graphs. {cure}",
+        UserWarning,
+        stacklevel=outside_level(),
+    )
 
 
 def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
@@ -463,15 +468,25 @@ def weigh_classes(
 
 
 def check_numbers(targets: NDArray[Any]) -> Floats:
-    """Return targets as finite numbers."""
+    """Return targets as finite numbers that a float represents exactly, and whose squares do not overflow."""
     try:
         numbers = targets.astype(np.float64) if targets.dtype.kind != "c" else None
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         numbers = None
     if numbers is None:
         raise ValueError(
             f"y must be real numbers; got an array of dtype {targets.dtype}. For classes use GraphClassifier or GraphSVC."
         )
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"y must be finite numbers; got {numbers[~np.isfinite(numbers)][0]}.")
+    _check_each(targets, np.isfinite(numbers), "targets must be finite numbers")
+    _check_each(targets, np.abs(numbers) <= _LARGEST, f"targets must be at most {_LARGEST:g} in size: use another unit")
+    if targets.dtype.kind in "iuO":
+        is_exact = np.array([not isinstance(target, int) or abs(target) <= _MOST_EXACT for target in targets.tolist()])
+        _check_each(targets, is_exact, "whole numbers beyond 2^53 are not exact as floats: subtract a constant")
     return numbers
+
+
+def _check_each(targets: NDArray[Any], is_valid: NDArray[np.bool_], rule: str) -> None:
+    """Raise with the rule, the position and the value of the first target that is not valid."""
+    if not is_valid.all():
+        first = int(np.argmin(is_valid))
+        raise ValueError(f"y[{first}] is {targets[first]!s}: {rule}.")

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
+from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import (
     N_LANDMARKS,
     TOO_MANY,
@@ -26,7 +28,9 @@ from treegram.models.auto import (
     evenly_spaced,
     fit_bias,
     fit_temperature,
+    learned_nothing,
     most_likely,
+    warn_of_nothing,
 )
 from treegram.models.base import (
     CombiningModel,
@@ -73,7 +77,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
     kernels_ : list of GraphKernel or Pipeline
         The kernels of the stack, fitted.
     weights_ : ndarray of shape (n_kernels,)
-        Their weights, which sum to 1; each is at least 0.03.
+        Their weights, which sum to 1, the largest first; each is at least 0.03.
     alphas_ : ndarray of shape (n_kernels,)
         The strength of regularization of each model.
     dual_coefs_ : list of ndarray of shape (n_fitted, n_outputs)
@@ -90,9 +94,14 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
         is left out, or for the graphs of ``calibrate``.
     loo_decisions_ : ndarray of shape (n_graphs,) or (n_graphs, n_classes)
         Leave-one-out decisions about the fitted graphs.
+    loo_scores_ : dict
+        What they are worth: "accuracy", "largest_class" (the accuracy of always predicting the largest class) and "auc"
+        (area under the ROC curve; for more than two classes, the mean over each against the rest). A little optimistic,
+        since kernels and weights were chosen by them.
     search_results_ : list of dict
-        One record for each kernel tried: candidate, reason, n_graphs, score (leave-one-out accuracy), seconds, and a note (its
-        weight, or why it was left out). ``search_summary()`` returns it as a table.
+        One record for each kernel tried: candidate, reason, n_graphs, weight (None if left out), score, seconds, and a note (why
+        it was left out). The score is the leave-one-out accuracy, of decisions around the mean of all targets: otherwise a
+        useless kernel would have 0 on balanced classes. ``search_summary()`` returns it as a table.
 
     See Also
     --------
@@ -107,6 +116,9 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
     with 4,000 graphs, evenly drawn from the classes, fitted to all: time and memory then grow linearly. Nothing is
     random.
 
+    If the stack predicts left-out graphs no better than the shares of the classes do, ``fit`` warns, and the model predicts
+    these shares for every graph.
+
     Examples
     --------
     >>> from treegram import GraphClassifier, load_digits_graphs
@@ -120,6 +132,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
     array([4, 0, 5, 3, 6, 9, 6, 1])
     """
 
+    _score_name = "leave-one-out accuracy"
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "class_weight": (Words("balanced"), Instance((dict,), "a dict of weights"), NOTHING),
     }
@@ -158,31 +171,50 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
         screening = Screening(graphs, Y, weights, codes, self._is_auto, self.verbose)
         with one_blas_thread(), verbosely(self.verbose):
             fitted, self.weights_ = choose_stack(screening, self._candidates(graphs))
-        machines = [one.machine for one in fitted]
-        self.kernels_ = [one.kernel for one in fitted]
-        self.alphas_ = np.array([one.alpha for one in machines])
-        self.dual_coefs_ = [w * one.coefficients for w, one in zip(self.weights_, machines, strict=True)]
-        self.intercept_ = self.weights_ @ [one.intercept for one in machines]
-        decisions = np.tensordot(self.weights_, [one.held_out for one in machines], 1)
-        if self.class_weight is not None:
-            bias = fit_bias(decisions, codes, of_classes)
-            self.intercept_, decisions = self.intercept_ + bias, decisions + bias
-        compared = codes if len(codes) <= TOO_MANY else codes[evenly_spaced(Y, N_LANDMARKS)]
-        self.train_codes_ = compared.astype(np.int64)
-        self.temperature_ = fit_temperature(decisions, codes, of_classes)
+        models = [member.model for member in fitted]
+        self.kernels_ = [member.kernel for member in fitted]
+        self.alphas_ = np.array([model.alpha for model in models])
+        self.dual_coefs_ = [w * model.coefficients for w, model in zip(self.weights_, models, strict=True)]
+        self.intercept_ = self.weights_ @ [model.intercept for model in models]
+        decisions = np.tensordot(self.weights_, [model.loo_predictions for model in models], 1)
+        fitted_codes = codes if len(codes) <= TOO_MANY else codes[evenly_spaced(Y, N_LANDMARKS)]
+        self.train_codes_ = fitted_codes.astype(np.int64)
+        if learned_nothing(decisions, Y, weights):
+            warn_of_nothing("the shares of the classes")
+            decisions = self._predict_shares(codes, of_classes)
+        else:
+            if self.class_weight is not None:
+                bias = fit_bias(decisions, codes, of_classes)
+                self.intercept_, decisions = self.intercept_ + bias, decisions + bias
+            self.temperature_ = fit_temperature(decisions, codes, of_classes)
         self.calibration_ = np.sort(-self._probabilities(decisions)[np.arange(len(codes)), codes])
         self.loo_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
+        self.loo_scores_ = _score_decisions(decisions, codes, weights)
         self.search_results_ = screening.records
         return self
 
+    def _predict_shares(self, codes: Ints, weights: Floats) -> Floats:
+        """Make the weighted shares of the classes the answer for all graphs; return the decisions about the fitted ones."""
+        shares = np.bincount(codes, weights, minlength=len(self.classes_)) / weights.sum()
+        logs = np.round(np.log(np.maximum(shares, np.finfo(np.float64).tiny)), 12)  # the rest is rounding
+        self.intercept_ = (logs[1:] - logs[:1]) / 2 if len(logs) == 2 else logs
+        self.temperature_ = 1.0
+        self.dual_coefs_ = [np.zeros_like(coefficients) for coefficients in self.dual_coefs_]
+        return np.tile(self.intercept_, (len(codes), 1))
+
+    def _describe_choice(self) -> str:
+        if hasattr(self, "dual_coefs_") and not any(coefficients.any() for coefficients in self.dual_coefs_):
+            return "nothing was learned: the shares of the classes"
+        return super()._describe_choice()
+
     def _warn_of_single_graphs(self, codes: Ints) -> None:
         counts = np.bincount(codes)
-        if counts.min() == 1:
+        if counts.min() == 1 and 2 * (counts == 1).sum() <= len(counts):  # `check_classes` warns if most have one
             warnings.warn(
                 f"Class {self.classes_[counts.argmin()]!s} has a single graph: when that graph is left out, nothing is known of "
                 "the class, so it counts as a mistake of every kernel. Add graphs, or leave the class out.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=outside_level(),
             )
 
     def decision_function(self, X: Any) -> Floats:
@@ -247,7 +279,8 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
         graphs = as_graphs(X)
         decisions = np.tile(self.intercept_, (len(graphs), 1))
         for kernel, coefficients in zip(self.kernels_, self.dual_coefs_, strict=True):
-            decisions += kernel.transform(graphs) @ coefficients
+            if coefficients.any():
+                decisions += kernel.transform(graphs) @ coefficients
         return decisions
 
     def _class_scores(self, X: Any) -> Floats:
@@ -258,3 +291,18 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
         classes = tuple(self.classes_.tolist())
         parts = list(zip(self.kernels_, self.dual_coefs_, strict=True))
         return parts, self.intercept_, classes[1:] if len(classes) == 2 else classes
+
+
+def _score_decisions(decisions: Floats, codes: Ints, weights: Floats) -> dict[str, float]:
+    """Return the weighted accuracy and area under the ROC curve of decisions, and the share of the largest class."""
+    columns = all_classes(decisions)
+    areas = [
+        roc_auc_score(codes == code, columns[:, code], sample_weight=weights)
+        for code in range(columns.shape[1])
+        if 0 < (codes == code).sum() < len(codes)
+    ]
+    return {
+        "accuracy": float(np.average(most_likely(decisions) == codes, weights=weights)),
+        "largest_class": float(np.bincount(codes, weights).max() / weights.sum()),
+        "auc": float(np.mean(areas)) if areas else float("nan"),
+    }

@@ -44,25 +44,29 @@ class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
         self._forget()
         return graphs, numbers
 
-    def _normalize(self, numbers: Floats) -> Floats:
+    def _normalize(self, numbers: Floats, weights: Floats | None = None) -> Floats:
         """Return the targets minus their mean, divided by their standard deviation."""
-        self.intercept_, self._unit = float(numbers.mean()), float(numbers.std()) or 1.0
+        self.intercept_ = float(np.average(numbers, weights=weights))
+        self._unit = float(np.sqrt(np.average((numbers - self.intercept_) ** 2, weights=weights))) or 1.0
         z: Floats = (numbers - self.intercept_) / self._unit
         return z
 
-    def _solve(self, values: Floats, vectors: Floats, products: Floats, noise: float) -> None:
-        """Set scale and coefficients, from a decomposition of K and its products with the normalized targets z.
+    def _solve(self, values: Floats, vectors: Floats, products: Floats, noise: float) -> Floats:
+        """Set scale and coefficients, from a decomposition of K and its products with z; return leave-one-out errors of z.
 
-        With A = (K + noise)^-1, leave-one-out predictions miss z by (A z)_i / A_ii, and have the standard deviations
-        sqrt(scale / A_ii) (Rasmussen and Williams 2006, 5.4.2).
+        z are the normalized targets. With A = (K + noise)^-1, leave-one-out predictions miss z by (A z)_i / A_ii, and have
+        the standard deviations sqrt(scale / A_ii) (Rasmussen and Williams 2006, 5.4.2).
         """
         damped = values + noise
         self.scale_ = float((products**2 / damped).mean())
         self.dual_coef_ = self._unit * (vectors @ (products / damped))
         self._half_inverse = vectors / np.sqrt(damped)  # times its transpose: A
-        variances = self.scale_ * (self._half_inverse**2).sum(axis=1)
-        errors = np.abs(self.dual_coef_ / self._unit) / np.sqrt(np.maximum(variances, np.finfo(np.float64).tiny))
-        self.calibration_ = np.sort(errors)
+        diagonal = np.maximum((self._half_inverse**2).sum(axis=1), np.finfo(np.float64).tiny)
+        coefficients = self.dual_coef_ / self._unit
+        spreads = np.sqrt(np.maximum(self.scale_ * diagonal, np.finfo(np.float64).tiny))
+        self.calibration_ = np.sort(np.abs(coefficients) / spreads)
+        errors: Floats = coefficients / diagonal
+        return errors
 
     def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
         """Predict the targets of graphs, and their uncertainty.
@@ -134,9 +138,8 @@ class GraphGP(PredictsByProcess, KernelModel):
 
     Parameters
     ----------
-    kernel : "auto", GraphKernel, Pipeline, str or list of these, default="auto"
-        The kernels to choose from. "auto": candidates that suit the graphs; the best three are compared by likelihood;
-        see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a kernel on the
+    kernel : GraphKernel, Pipeline, str or list of these, default="oddcl"
+        The kernels to choose from: a kernel, a pipeline of transformers that ends in one, the name of a kernel on the
         command line such as "wl", or a list of these.
     param_grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel; see :class:`GraphSVC`.
@@ -152,9 +155,6 @@ class GraphGP(PredictsByProcess, KernelModel):
     ----------
     kernel_ : GraphKernel or Pipeline
         The best kernel with its parameters, fitted on all graphs.
-    search_results_ : list of dict
-        One record for each candidate, in the order of the search: candidate, reason, n_graphs, score, seconds, and a note
-        ("chosen", or why it was left out). ``search_summary()`` returns it as a table.
     best_params_ : dict
         Parameters for a model without a search: the best kernel, not fitted, an empty ``param_grid``, and noise.
     log_marginal_likelihood_ : float
@@ -176,6 +176,7 @@ class GraphGP(PredictsByProcess, KernelModel):
 
     See Also
     --------
+    GraphRegressor : a Gaussian process on kernels that are chosen and combined automatically.
     GraphRidge : the same predictions for the same noise, chosen by cross-validation, without error bars.
 
     Notes
@@ -228,7 +229,7 @@ class GraphGP(PredictsByProcess, KernelModel):
             self.results_ = {name: column for name, column in result.table.items() if name.startswith("param")}
             self.results_["log_marginal_likelihood"] = likelihoods
             self.log_marginal_likelihood_ = float(likelihoods[result.index])
-            K = self._fit_kernel(graphs)
+            K = self.kernel_.fit_transform(graphs)
             self._prior = mean_diagonal(K)
             values, vectors = decompose(K)
             self._solve(values, vectors, vectors.T @ z, self.best_params_["noise"])

@@ -14,8 +14,17 @@ from scipy.optimize import minimize, minimize_scalar
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import parameters
 from treegram._core.types import Floats
-from treegram.models.auto import Candidate, Fitted, Screening, evenly_spaced
-from treegram.models.base import CombiningModel, DecisionParts
+from treegram.kernels.input_checks import outside_level
+from treegram.models.auto import (
+    Candidate,
+    Fitted,
+    Screening,
+    evenly_spaced,
+    learned_nothing,
+    raise_failures,
+    warn_of_nothing,
+)
+from treegram.models.base import CombiningModel, DecisionParts, check_weights
 from treegram.models.gp import PredictsByProcess, decompose, mean_diagonal
 
 __all__ = ["GraphRegressor", "learn_weights"]
@@ -25,6 +34,7 @@ MOST = 5000  # at most this many graphs are fitted
 LEAST_SHARE = 0.005  # of a kernel in the sum
 FIRST_NOISE = 0.1
 BOUNDS = (-15.0, 6.0)  # of the logarithms of weights and noise
+NOTHING_BUT_NOISE = 30.0  # logarithm of the noise if nothing was learned: predictions are the mean to 12 digits
 MAX_ROUNDS = 100
 
 
@@ -56,7 +66,8 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     kernels_ : list of GraphKernel or Pipeline
         The kernels of the sum, fitted; those whose share of the sum is below 0.005 are left out.
     weights_ : ndarray of shape (n_kernels,)
-        Their weights :math:`w_k`, which sum to 1 for kernels with ones on the diagonal.
+        Their shares of the variance of the signal, which sum to 1, the largest first. :math:`w_k` is the share divided by
+        the mean diagonal of :math:`K_k`, which is 1 for normalized kernels.
     noise_ : float
         The ratio of the variance of the noise to that of the signal, :math:`\rho`.
     scale_ : float
@@ -71,9 +82,11 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         Errors for ``prediction_interval``, in standard deviations, ascending: leave-one-out errors of the fitted
         graphs, or errors on the graphs of ``calibrate``.
     search_results_ : list of dict
-        One record for each kernel: candidate, reason, n_graphs, score (share of the variance explained by its own
-        leave-one-out predictions), seconds, and a note (its weight, or why it was left out). ``search_summary()``
-        returns it as a table.
+        One record for each kernel: candidate, reason, n_graphs, weight (None if left out), score (R2 of its own leave-one-out
+        predictions), seconds, and a note (why it was left out). ``search_summary()`` returns it as a table.
+    loo_scores_ : dict
+        "rmse", "mae" and "r2" of the leave-one-out predictions of the fitted graphs, in units of the targets. A little
+        optimistic, since weights and noise were chosen with these graphs.
     estimators_ : list of GraphRegressor
         Only if y has several columns: the fitted copies, one for each, which have all the other attributes. Explain
         them one by one: ``explain(model.estimators_[0], X)``.
@@ -89,6 +102,9 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     Weights are learned on at most 600 graphs, evenly drawn from the range of the targets; coefficients, noise and scale
     on up to 5,000. With more, 5,000 are drawn in the same way, with a warning. Nothing is random.
 
+    If left-out graphs are predicted no better than by the mean of the others, ``fit`` warns, and the model predicts the mean
+    of the targets, with their standard deviation, for every graph.
+
     Examples
     --------
     >>> from treegram import GraphRegressor, load_digits_graphs
@@ -100,7 +116,9 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     True
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    _score_name = "leave-one-out R2"
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels and the noise, and fit the model on all graphs.
 
         Parameters
@@ -110,6 +128,9 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         y : array-like of shape (n_graphs,) or (n_graphs, n_targets)
             One number for each graph, or several, with NaN where a graph has no value: then a copy of the model is
             fitted for each column, on the graphs that have a value there.
+        sample_weight : array-like of shape (n_graphs,), default=None
+            How much graphs count: the variance of the noise of a graph is divided by its weight, relative to the mean weight.
+            Graphs of weight 0 are left out.
 
         Returns
         -------
@@ -118,80 +139,115 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         """
         self._check_parameters()
         if np.ndim(y) == 2:
-            return self._fit_columns(X, y)
+            return self._fit_columns(X, y, sample_weight=sample_weight)
         graphs, numbers = self._read_numbers(X, y)
-        if len(numbers) > MOST:
+        weights = np.ones(len(numbers)) if sample_weight is None else check_weights(sample_weight, len(numbers))
+        ids = np.flatnonzero(weights > 0)
+        if len(ids) > MOST:
             warnings.warn(
-                f"A Gaussian process on {len(numbers):,} graphs takes too long: it is fitted on {MOST:,} of them, evenly drawn from "
+                f"A Gaussian process on {len(ids):,} graphs takes too long: it is fitted on {MOST:,} of them, evenly drawn from "
                 "the range of the targets. For all of them use Nystroem(kernel) before a linear model.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=outside_level(),
             )
-            ids = evenly_spaced(numbers[:, None], MOST)
-            graphs, numbers = graphs[ids], numbers[ids]
-        z = self._normalize(numbers)
-        screening = Screening(graphs, z[:, None], np.ones(len(z)), is_auto=self._is_auto, verbose=self.verbose)
+            ids = ids[evenly_spaced(numbers[ids, None], MOST)]
+        if len(ids) < len(numbers):
+            graphs, numbers, weights = graphs[ids], numbers[ids], weights[ids]
+        weights = weights / weights.mean()
+        z = self._normalize(numbers, weights)
+        screening = Screening(graphs, z[:, None], weights, is_auto=self._is_auto, verbose=self.verbose)
         with one_blas_thread(), verbosely(self.verbose):
             candidates = self._candidates(graphs, with_counts=True)
-            self._fit_sum(screening, self._weigh(screening, candidates), z)
+            self._fit_sum(screening, self._weigh(screening, candidates))
         self.search_results_ = screening.records
         return self
 
     def _weigh(self, screening: Screening, candidates: Sequence[Candidate]) -> list[tuple[Fitted, Floats, float]]:
-        """Learn the weights of the candidates on a sample; return the relevant ones, with Gram matrices and shares."""
+        """Learn the weights of the candidates on a sample; return the relevant ones, with Gram matrices and weights."""
         ids = evenly_spaced(screening.Y, SAMPLE)
         grams: list[Floats] = []
         fitted = screening.try_all(candidates, ids, keep=grams.append)
-        weights = learn_weights(grams, screening.Y[ids, 0])
-        shares = weights / weights.sum()
+        shares = learn_weights(grams, screening.Y[ids, 0], screening.weights[ids])
+        shares /= shares.sum()
         least = min(LEAST_SHARE, shares.max())
-        for one, share in zip(fitted, shares, strict=True):
-            one.record["note"] = f"weight {share:.3f}" if share >= least else f"left out: weight below {LEAST_SHARE}"
-        return [(one, K, float(w)) for one, K, w in zip(fitted, grams, shares, strict=True) if w >= least]
+        for candidate, share in zip(fitted, shares, strict=True):
+            candidate.record["note"] = "" if share >= least else f"left out: weight below {LEAST_SHARE}"
+        return [parts for parts in zip(fitted, grams, shares.tolist(), strict=True) if parts[2] >= least]
 
-    def _fit_sum(self, screening: Screening, chosen: list[tuple[Fitted, Floats, float]], z: Floats) -> None:
-        """Fit the chosen kernels on all graphs, add up their Gram matrices, and find noise, scale and coefficients."""
+    def _fit_sum(self, screening: Screening, relevant: list[tuple[Fitted, Floats, float]]) -> None:
+        """Fit the relevant kernels on all graphs, add up their Gram matrices, and find noise, scale and coefficients."""
+        z, roots = screening.Y[:, 0], np.sqrt(screening.weights)
         total = np.zeros((len(z), len(z)))
-        self.kernels_, weights, priors = [], [], []
-        for one, of_sample, share in chosen:
-            kernel, K = one.kernel, of_sample
-            if len(K) < len(z):
-                kernel, K = screening.fit_kernel(one.candidate.kernel, screening.graphs)
-            unit = mean_diagonal(K)
-            total += share / unit * K
-            self.kernels_.append(kernel)
-            weights.append(share / unit)
-            priors.append(unit)
-        self.weights_, self._priors = np.array(weights), np.array(priors)
-        values, vectors = decompose(total)
-        products = vectors.T @ z
+        kept = []
+        for candidate, of_sample, share in relevant:
+            with screening.leaving_out(candidate.record):
+                kernel, K = candidate.kernel, of_sample
+                if len(K) < len(z):
+                    kernel, K = screening.fit_kernel(candidate.candidate.kernel, screening.graphs)
+                unit = mean_diagonal(K)
+                total += share / unit * K
+                kept.append((share, unit, kernel, candidate.record))
+        if not kept:
+            raise_failures([candidate.record for candidate, _, _ in relevant])
+        kept.sort(key=lambda member: -member[0])
+        shares, units, self.kernels_, records = (list(column) for column in zip(*kept, strict=True))
+        self.weights_, self._priors = np.array(shares) / sum(shares), np.array(units)
+        for record, weight in zip(records, self.weights_.tolist(), strict=True):
+            record["weight"] = weight
+        values, vectors = decompose(roots[:, None] * total * (roots / sum(shares)))
+        products = vectors.T @ (roots * z)
 
         def loss(log_noise: float) -> float:
             damped = values + np.exp(log_noise)
             return float(np.log(damped).sum() + len(z) * np.log(max((products**2 / damped).mean(), 1e-300)))
 
-        best = minimize_scalar(loss, bounds=BOUNDS, method="bounded")
-        self.noise_ = float(np.exp(best.x))
-        self.log_marginal_likelihood_ = -0.5 * (float(best.fun) + len(z) * (np.log(2 * np.pi) + 1.0))
-        self._solve(values, vectors, products, self.noise_)
+        log_noise = float(minimize_scalar(loss, bounds=BOUNDS, method="bounded").x)
+        vectors = roots[:, None] * vectors
+        errors = self._solve(values, vectors, products, float(np.exp(log_noise)))
+        if learned_nothing((z - errors)[:, None], z[:, None], screening.weights):
+            warn_of_nothing("the mean of the targets")
+            log_noise = NOTHING_BUT_NOISE
+            errors = self._solve(values, vectors, products, float(np.exp(log_noise)))
+        self.noise_ = float(np.exp(log_noise))
+        self.log_marginal_likelihood_ = -0.5 * (loss(log_noise) + len(z) * (np.log(2 * np.pi) + 1.0))
+        self.log_marginal_likelihood_ += float(np.log(roots).sum())
+        self.loo_scores_ = score_errors(self._unit * errors, self._unit * z, screening.weights)
+
+    def _describe_choice(self) -> str:
+        if getattr(self, "noise_", 0.0) == np.exp(NOTHING_BUT_NOISE):
+            return "nothing was learned: the mean of the targets"
+        return super()._describe_choice()
 
     def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
-        return list(zip(self.kernels_, self.weights_, self._priors, strict=True)), self.noise_
+        factors = self.weights_ / self._priors
+        return list(zip(self.kernels_, factors, self._priors, strict=True)), self.noise_
 
     def _decision_parts(self) -> DecisionParts:
         self._check_one_target()
         coefficients = self.dual_coef_[:, None]
-        parts = [(kernel, weight * coefficients) for kernel, weight in zip(self.kernels_, self.weights_, strict=True)]
+        parts = [(kernel, factor * coefficients) for kernel, factor, _ in self._sum()[0]]
         return parts, np.array([self.intercept_]), ("prediction",)
+
+
+def score_errors(errors: Floats, targets: Floats, weights: Floats) -> dict[str, float]:
+    """Return the weighted RMSE, MAE and R2 of predictions that miss the targets by these errors."""
+    mean_square = float(np.average(errors**2, weights=weights))
+    variance = float(np.average((targets - np.average(targets, weights=weights)) ** 2, weights=weights))
+    mae = float(np.average(np.abs(errors), weights=weights))
+    return {"rmse": mean_square**0.5, "mae": mae, "r2": 1.0 - mean_square / variance if variance else 0.0}
 
 
 # -------------------------------------------------------------------- weights
 
 
-def learn_weights(grams: Sequence[Floats], z: Floats) -> Floats:
-    """Return the weights of Gram matrices, each divided by its mean diagonal, that maximize likelihood times prior."""
-    n, n_kernels = len(z), len(grams)
-    flat = np.array([(K / mean_diagonal(K)).ravel() for K in grams])
+def learn_weights(grams: Sequence[Floats], z: Floats, weights: Floats) -> Floats:
+    """Return the weights of Gram matrices, each divided by its mean diagonal, that maximize likelihood times prior.
+
+    The noise of a graph is divided by its own weight: rows and columns are multiplied by the root instead.
+    """
+    n, n_kernels, roots = len(z), len(grams), np.sqrt(weights)
+    z = roots * z
+    flat = np.array([(roots[:, None] * K * (roots / mean_diagonal(K))).ravel() for K in grams])
     center, diagonal = -np.log(n_kernels), np.diag_indices(n)
 
     def loss(at: Floats) -> tuple[float, Floats]:
@@ -211,6 +267,6 @@ def learn_weights(grams: Sequence[Floats], z: Floats) -> Floats:
 
     start = np.append(np.full(n_kernels, center), np.log(FIRST_NOISE))
     options = {"maxiter": MAX_ROUNDS}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[BOUNDS] * len(start), options=options)
-    weights: Floats = np.exp(found.x[:-1])
-    return weights
+    best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[BOUNDS] * len(start), options=options)
+    of_kernels: Floats = np.exp(best.x[:-1])
+    return of_kernels

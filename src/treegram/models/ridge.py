@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, parameters
 from treegram._core.types import Floats, Ints
+from treegram.kernels.input_checks import outside_level
 from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.multi_target import TakesSeveralTargets
@@ -51,17 +52,15 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
 
     Parameters
     ----------
-    kernel : "auto", "precomputed", GraphKernel, Pipeline, str or list of these, default="auto"
-        The kernels to choose from. "auto": candidates that suit the graphs; the best three are compared by
-        cross-validation; see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a
-        kernel on the command line such as "wl", or a list of these. "precomputed": X is a Gram matrix in ``fit``, and
-        has a column for each fitted graph elsewhere; such a model can be pickled, but not explained or saved by
-        :func:`save_model`.
+    kernel : GraphKernel, Pipeline, str, list of these, or "precomputed", default="oddcl"
+        The kernels to choose from: a kernel, a pipeline of transformers that ends in one, the name of a kernel on the
+        command line such as "wl", or a list of these. "precomputed": X is a Gram matrix in ``fit``, and has a column for
+        each fitted graph elsewhere; such a model can be pickled, but not explained or saved by :func:`save_model`.
     param_grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` uses the
         kernel as it is. "auto": its ``default_param_grid()``; for ODDCL and ODDST, this is the grid of the paper (depth
         0 to 3, lam 0.1 to 1.2). A list has one entry for each kernel; a single entry applies to all. Not with
-        ``kernel="auto"`` or ``"precomputed"``.
+        ``kernel="precomputed"``.
     alpha : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.1, 1, 10, 100)
         Values of alpha to try: the larger, the closer predictions stay to the mean.
     scoring : str, callable or None, default=None
@@ -83,9 +82,6 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
     ----------
     kernel_ : GraphKernel or Pipeline
         The best kernel with its parameters, fitted on all graphs.
-    search_results_ : list of dict
-        One record for each candidate, in the order of the search: candidate, reason, n_graphs, score, seconds, and a note
-        ("chosen", or why it was left out). ``search_summary()`` returns it as a table.
     best_params_ : dict
         Parameters for a model without a search: the best kernel, not fitted, an empty ``param_grid``, and alpha.
     best_score_ : float
@@ -107,6 +103,7 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
 
     See Also
     --------
+    GraphRegressor : for kernels chosen and combined automatically, with error bars.
     GraphSVC : for classes.
 
     Notes
@@ -181,7 +178,10 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
     def _folds(self, targets: Floats, n_folds: int) -> Splits:
         n_graphs = len(targets)
         if n_graphs < n_folds:
-            warnings.warn(f"{n_graphs} graphs are too few for cv={n_folds}: {n_graphs} folds are used.", stacklevel=4)
+            warnings.warn(
+                f"{n_graphs} graphs are too few for cv={n_folds}: {n_graphs} folds are used.",
+                stacklevel=outside_level(),
+            )
         return number_folds(n_graphs, min(n_graphs, n_folds), self.random_state)
 
     def _make_score(self, data: Data) -> Score:
@@ -190,7 +190,7 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
     def _fit_best(self, data: Data, fits: Fits) -> None:
         self.n_fits_ = fits.n_fits
         self.intercept_ = float(np.average(data.targets, weights=data.weights))
-        K, best = self._fit_kernel(data.graphs), np.array([self.best_params_["alpha"]])
+        K, best = self.kernel_.fit_transform(data.graphs), np.array([self.best_params_["alpha"]])
         self.dual_coef_ = _ridge_coefficients(K, data.targets - self.intercept_, best, data.weights).ravel()
 
     def predict(self, X: Any) -> Floats:

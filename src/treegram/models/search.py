@@ -29,14 +29,13 @@ from treegram._core.parallel import run_tasks
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import AUTO, KERNELS, PRECOMPUTED
 from treegram.kernels.grid import grid_points, split_pipeline, with_parameters
+from treegram.kernels.registry import AUTO, KERNELS, PRECOMPUTED
 from treegram.models.auto import Candidate, with_jobs
 
 Splits: TypeAlias = list[tuple[Ints, Ints]]
 ParamGrid: TypeAlias = Mapping[str, Sequence[Any]]
 
-CHOSEN = "chosen"
 HELD_AT_ONCE = 2**30  # bytes of Gram matrices that a search holds at once; one matrix if a single one is larger
 _COPIES = 3  # of a Gram matrix: itself, one more while it is computed, and its blocks in the folds
 _DIAGONAL = 0.1  # nearest similarity; typical data has 0.15 or more, badly scaled vectors 0.00 to 0.06
@@ -91,7 +90,6 @@ class SearchResult:
     table: dict[str, Any]  # like scikit-learn's cv_results_
     index: int  # of the best row
     fits: Fits
-    records: list[dict[str, Any]]  # one for each candidate
 
 
 # -------------------------------------------------------------------- Gram matrices of the user
@@ -159,10 +157,12 @@ def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Ca
 
 def _named_kernel(name: str) -> Any:
     """Return the kernel with this name, as on the command line and in studies, with its default parameters."""
-    if name in (AUTO, PRECOMPUTED):
+    if name == AUTO:
         raise ValueError(
-            f"kernel {name!r} must be the only one, not in a list; 'precomputed' is for GraphSVC and GraphRidge alone."
+            "kernel 'auto' is not a kernel: GraphClassifier and GraphRegressor choose and combine kernels automatically."
         )
+    if name == PRECOMPUTED:
+        raise ValueError("kernel 'precomputed' must be the only one, not in a list; it is for GraphSVC and GraphRidge.")
     if name not in KERNELS:
         raise ValueError(f"kernel {name!r} is unknown{suggest(name, KERNELS) or '. Known are ' + ', '.join(KERNELS)}")
     return KERNELS[name]()
@@ -198,32 +198,26 @@ def search(
     *,
     n_jobs: int | None = None,
     verbose: int = 0,
-    is_quiet: bool = False,
 ) -> SearchResult:
     """Score all points of the candidates' grids with all strengths, and choose the best.
 
-    Ties go to the first candidate, then the first point, then the first strength. ``is_quiet`` suppresses warnings about
-    kernels that the user did not name.
+    Ties go to the first candidate, then the first point, then the first strength.
     """
-    records: list[dict[str, Any]] = []  # one for each candidate
     rows: list[tuple[Candidate, dict[str, Any]]] = []  # candidates with points of their grids
     blocks: list[Floats] = []  # of scores, (n_points, n_folds, n_strengths)
     similarities, fits = [], Fits()
     for candidate in candidates:
         start, n_rows, best, nearest = time.monotonic(), len(rows), -np.inf, 0.0
-        with warnings.catch_warnings(action="ignore") if is_quiet else contextlib.nullcontext():
-            for points, grams in _gram_blocks(candidate, data.graphs):
-                scores, n_fits = _score_grams(grams, data.splits, score, candidate.name, n_jobs)
-                blocks.append(scores)
-                rows += [(candidate, point) for point in points]
-                fits += n_fits
-                best = max(best, float(scores.mean(axis=1).max()))
-                nearest = max(nearest, *map(nearest_similarity, grams))
+        for points, grams in _gram_blocks(candidate, data.graphs):
+            scores, n_fits = _score_grams(grams, data.splits, score, candidate.name, n_jobs)
+            blocks.append(scores)
+            rows += [(candidate, point) for point in points]
+            fits += n_fits
+            best = max(best, float(scores.mean(axis=1).max()))
+            nearest = max(nearest, *map(nearest_similarity, grams))
         similarities.append(nearest)
-        note, seconds = "nearly diagonal" if nearest < _DIAGONAL else "", time.monotonic() - start
-        record = {"candidate": candidate.name, "reason": candidate.reason, "n_graphs": len(data.graphs)}
-        records.append(record | {"score": best, "seconds": seconds, "note": note})
         if verbose:
+            seconds = time.monotonic() - start
             scored = f"{counted(len(rows) - n_rows, 'point')}, best score {best:.4f}, {seconds:.1f} s"
             print(f"{candidate.name}: {scored}")
     names = ", ".join(dict.fromkeys(candidate.name for candidate in candidates))
@@ -231,9 +225,8 @@ def search(
     warn_if_diagonal(similarities, names, has_attributes=has_attributes)
     all_scores = np.concatenate(blocks)
     row, at_strength = choose(all_scores.mean(axis=1))
-    records[candidates.index(rows[row][0])]["note"] = CHOSEN
     table = _tabulate(rows, strength, data.strengths, all_scores)
-    return SearchResult(table, row * len(data.strengths) + at_strength, fits, records)
+    return SearchResult(table, row * len(data.strengths) + at_strength, fits)
 
 
 def _score_grams(

@@ -10,19 +10,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.parallel import one_blas_thread
-from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Words, parameters
+from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.kernels.grid import split_pipeline
-from treegram.models.auto import Screening, all_classes, class_targets
+from treegram.kernels.input_checks import outside_level
+from treegram.models.auto import all_classes
 from treegram.models.base import (
     STRENGTHS,
     CrossValidatedModel,
@@ -49,16 +47,6 @@ __all__ = ["GraphSVC", "folds", "select"]
 
 Weigh = Callable[[Ints], Floats | None]
 
-_MAX_ROUNDS = 100  # of Newton's method, for one sigmoid
-_SMALLEST = 1e-12  # probability before a logarithm is taken
-_LOG_TEMPERATURES = (-4.0, 4.0)
-
-
-def _has_probabilities(model: GraphSVC) -> bool:
-    if not model.probability:
-        raise AttributeError("predict_proba needs a model fitted with probability=True: GraphSVC(probability=True).")
-    return True
-
 
 @parameters
 class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
@@ -70,17 +58,15 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
 
     Parameters
     ----------
-    kernel : "auto", "precomputed", GraphKernel, Pipeline, str or list of these, default="auto"
-        The kernels to choose from. "auto": candidates that suit the graphs; the best three are compared by
-        cross-validation; see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a
-        kernel on the command line such as "wl", or a list of these. "precomputed": X is a Gram matrix in ``fit``, and
-        has a column for each fitted graph elsewhere; such a model can be pickled, but not explained or saved by
-        :func:`save_model`.
+    kernel : GraphKernel, Pipeline, str, list of these, or "precomputed", default="oddcl"
+        The kernels to choose from: a kernel, a pipeline of transformers that ends in one, the name of a kernel on the
+        command line such as "wl", or a list of these. "precomputed": X is a Gram matrix in ``fit``, and has a column for
+        each fitted graph elsewhere; such a model can be pickled, but not explained or saved by :func:`save_model`.
     param_grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` uses the
         kernel as it is. "auto": its ``default_param_grid()``; for ODDCL and ODDST, this is the grid of the paper (depth
         0 to 3, lam 0.1 to 1.2). A list has one entry for each kernel; a single entry applies to all. Not with
-        ``kernel="auto"`` or ``"precomputed"``.
+        ``kernel="precomputed"``.
     C : float or sequence of float, default=(0.01, 0.1, 1, 10, 100, 1000, 10000)
         Values of C to try: the larger C, the fewer mistakes on the fitted graphs.
     class_weight : dict, "balanced" or None, default=None
@@ -92,8 +78,6 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     cv : int, splitter or iterable, default=10
         Number of stratified, shuffled folds (fewer, with a warning, if no class has that many graphs), a scikit-learn
         splitter, or pairs of (training ids, test ids).
-    probability : bool, default=False
-        Whether to enable ``predict_proba``, at the cost of one more fit for each fold.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds if ``cv`` is a number.
     n_jobs : int or None, default=None
@@ -109,9 +93,6 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         The classes, sorted.
     kernel_ : GraphKernel or Pipeline
         The best kernel with its parameters, fitted on all graphs.
-    search_results_ : list of dict
-        One record for each candidate, in the order of the search: candidate, reason, n_graphs, score, seconds, and a note
-        ("chosen", or why it was left out). ``search_summary()`` returns it as a table.
     best_params_ : dict
         Parameters for a model without a search: the best kernel, not fitted, an empty ``param_grid``, and C;
         ``GraphSVC(**model.best_params_)`` is such a model.
@@ -133,10 +114,6 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     intercept_ : ndarray of shape (n_pairs,)
         The constant added to the weighted sum of kernels, for each pair of classes (0, 1), (0, 2), ..., (1, 2), ...; where the
         total is above 0, the first class of the pair gets the vote.
-    sigmoids_ : ndarray of shape (n_pairs, 2)
-        Only with ``probability=True``: slope and offset of each pair's sigmoid.
-    temperature_ : float
-        Only with ``probability=True``: the temperature of the probabilities; 1 for two classes.
     n_fits_ : int
         Number of fits: one for each candidate, fold and C at which the solution changed.
     n_unconverged_ : int
@@ -145,6 +122,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     See Also
     --------
     GraphRidge : for regression.
+    GraphClassifier : for kernels chosen and combined automatically, with probabilities.
     Nystroem : for more than about 10,000 graphs, before a linear classifier such as :class:`sklearn.svm.LinearSVC`.
 
     Notes
@@ -154,6 +132,8 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     never sees a class. Machines are fitted to the tolerance of libsvm by a solver that does not slow down if Gram
     matrices are singular and C is large. Gram matrices are computed in blocks of 1 GiB, or one at a time if a single
     one is larger; peak memory is about three times that.
+
+    ``CalibratedClassifierCV(GraphSVC("wl"), ensemble=False)`` of scikit-learn predicts probabilities.
 
     Examples
     --------
@@ -171,13 +151,11 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "C": STRENGTHS,
         "class_weight": (Words("balanced"), Instance((dict,), "a dict of weights"), NOTHING),
-        "probability": (FLAG,),
     }
     _strength = "C"
 
     C: float | Sequence[float] = (0.01, 0.1, 1, 10, 100, 1000, 10000)
     class_weight: Any = None
-    probability: bool = False
 
     def _read_targets(self, labels: NDArray[Any]) -> Ints:
         self.classes_, codes = check_classes(labels)
@@ -186,11 +164,6 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     def _make_score(self, data: Data) -> Score:
         scorer = check_scoring(self.scoring)
         return partial(_score_machines, data=data, weigh=self._weighing(data), scorer=scorer, classes=self.classes_)
-
-    def _screening(self, data: Data) -> Screening:
-        Y, weights = class_targets(data.targets, len(self.classes_)), self._weighing(data)(np.arange(len(data.targets)))
-        weights = np.ones(len(Y)) if weights is None else weights
-        return Screening(data.graphs, Y, weights, data.targets, verbose=self.verbose)
 
     def _weighing(self, data: Data) -> Weigh:
         return partial(weigh_classes, self.class_weight, self.classes_, data.targets, data.weights)
@@ -209,22 +182,20 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
                 f"folds, {n_folds}: some folds are scored without it. Use fewer folds, or leave this class out."
             )
         if text:
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warnings.warn(text, UserWarning, stacklevel=outside_level())
         return folds(targets, min(n_folds, n_possible), self.random_state)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:
         codes, weigh, n_classes = data.targets, self._weighing(data), len(self.classes_)
         Cs = data.strengths[data.strengths <= self.best_params_["C"]]
         everyone = np.arange(len(codes))
-        K = self._fit_kernel(data.graphs)
+        K = self.kernel_.fit_transform(data.graphs)
         machines = fit_machines(K, codes, n_classes, everyone, Cs, weights=weigh(everyone))
         is_support = machines.coefficients[-1].any(axis=0)
         self.support_ = machines.order[is_support]
         self.n_support_ = np.bincount(codes[self.support_], minlength=n_classes)
         self.dual_coef_ = machines.coefficients[-1][:, is_support]
         self.intercept_ = machines.intercepts[-1]
-        if self.probability:
-            self.sigmoids_, self.temperature_ = _calibrate(K, codes, Cs, data.splits, weigh)
         fits += count_fits(machines.gaps[-1:])
         self.n_fits_, self.n_unconverged_ = fits.n_fits, fits.n_unconverged
         if fits.n_unconverged:
@@ -232,7 +203,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
                 f"{fits.n_unconverged} of {fits.n_fits} fits did not converge. Gram matrices must be positive "
                 "semidefinite, and C times their entries at most about 1e8: normalize the kernel, or leave out large C.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=outside_level(),
             )
 
     def decision_function(self, X: Any) -> Floats:
@@ -267,31 +238,6 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         """
         decisions = self._decide(X)
         return self.classes_[vote(decisions, len(self.classes_))]
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator] # of scikit-learn
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probabilities of the classes; only with ``probability=True``.
-
-        They come from a sigmoid for each pair of classes and coupling of the pairs, as in libsvm; with more than two
-        classes, one temperature makes confidence match accuracy. All are fitted on decisions about held-out graphs of
-        the inner folds. With more than two classes, the most probable class is the predicted one; with two, it may
-        differ if both are about equally probable.
-
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            Graphs, new or not.
-
-        Returns
-        -------
-        ndarray of shape (n_graphs, n_classes)
-            Probabilities, which sum to 1 for each graph; columns as in ``classes_``.
-        """
-        check_is_fitted(
-            self, "sigmoids_", msg="predict_proba needs a model fitted with probability=True: fit it again."
-        )
-        decisions, n_classes = self._decide(X), len(self.classes_)
-        return class_probabilities(decisions, self.sigmoids_, self.temperature_, vote(decisions, n_classes), n_classes)
 
     def _decide(self, X: Any) -> Floats:
         """Return a number for each graph and pair of classes, above 0 for the first class, (n_graphs, n_pairs)."""
@@ -406,123 +352,3 @@ def _score_machines(
         for some, decided in zip(predicted, decisions, strict=True)
     ]
     return np.array(scores, dtype=np.float64), fits
-
-
-# -------------------------------------------------------------------- probabilities
-# A sigmoid for each pair of classes turns its decision d into the probability 1 / (1 + exp(slope d + offset)) of the
-# first class, given that the graph belongs to one of the two. Coupling finds the class probabilities that agree best
-# with those of all pairs. With many classes they are too even: a temperature sharpens them, p_i ^ (1 / temperature) up
-# to a factor. Sigmoids and temperature are fitted on decisions about graphs that the machines have not seen.
-
-
-def _calibrate(K: Floats, codes: Ints, Cs: Floats, splits: Splits, weigh: Weigh) -> tuple[Floats, float]:
-    """Return sigmoids and a temperature for the last C, fitted on decisions about held-out graphs."""
-    n_classes = int(codes.max()) + 1
-    by_fold = [decide_held_out(K, codes, train, test, Cs, weigh(train))[0][-1] for train, test in splits]
-    tested = np.concatenate([test for _, test in splits])
-    decisions = np.concatenate(by_fold)
-    sigmoids = fit_sigmoids(decisions, codes[tested], n_classes)
-    return sigmoids, fit_temperature(couple(decisions, sigmoids, n_classes), codes[tested])
-
-
-def fit_sigmoids(decisions: Floats, codes: Ints, n_classes: int) -> Floats:
-    """Return slope and offset for each pair of classes, (n_pairs, 2), from (n_graphs, n_pairs) held-out decisions."""
-    sigmoids = np.zeros((decisions.shape[1], 2))
-    for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
-        members = np.flatnonzero((codes == i) | (codes == j))
-        sigmoids[pair] = fit_sigmoid(decisions[members, pair], codes[members] == i)
-    return sigmoids
-
-
-def fit_sigmoid(decisions: Floats, is_first: Floats) -> Floats:
-    """Return the slope and offset of maximum likelihood, by Newton's method with step halving.
-
-    Targets are not quite 0 and 1, as in Platt's method: (n_first + 1) / (n_first + 2) and 1 / (n_second + 2).
-    """
-    n_first = int(is_first.sum())
-    n_second = len(is_first) - n_first
-    targets = np.where(is_first, (n_first + 1) / (n_first + 2), 1 / (n_second + 2))
-    scale = np.abs(decisions).max(initial=0.0) or 1.0
-    X = np.stack([decisions / scale, np.ones(len(decisions))])
-    at = np.array([0.0, np.log((n_second + 1) / (n_first + 1))])
-
-    def loss(at: Floats) -> float:
-        exponents = at @ X
-        return float((np.logaddexp(0.0, exponents) - (1 - targets) * exponents).sum())
-
-    value = loss(at)
-    for _ in range(_MAX_ROUNDS):
-        p = 1 / (1 + np.exp(np.clip(at @ X, -700, 700)))
-        gradient = X @ (targets - p)
-        if np.abs(gradient).max() < 1e-8 * len(decisions):
-            break
-        direction = np.linalg.solve((X * (p * (1 - p))) @ X.T + 1e-12 * np.eye(2), gradient)
-        step = 1.0
-        while loss(at - step * direction) > value and step > 1e-10:
-            step /= 2
-        at = at - step * direction
-        value = loss(at)
-    at[0] /= scale
-    return at
-
-
-def couple(decisions: Floats, sigmoids: Floats, n_classes: int) -> Floats:
-    """Return class probabilities, (n_graphs, n_classes), from (n_graphs, n_pairs) decisions.
-
-    With r_ij the probability of i against j, the sum over all pairs of (r_ji p_i - r_ij p_j)^2 is minimized under sum p
-    = 1: the second method of Wu, Lin and Weng (2004), as in libsvm, here as one system of linear equations for each
-    graph.
-    """
-    exponents = np.clip(decisions * sigmoids[:, 0] + sigmoids[:, 1], -700, 700)
-    first = np.clip(1 / (1 + np.exp(exponents)), 1e-7, 1 - 1e-7)
-    if n_classes == 2:
-        return np.column_stack([first[:, 0], 1 - first[:, 0]])
-    r = np.zeros((len(decisions), n_classes, n_classes))
-    above = np.triu_indices(n_classes, 1)
-    r[:, above[0], above[1]] = first
-    r[:, above[1], above[0]] = 1 - first
-    system = np.ones((len(decisions), n_classes + 1, n_classes + 1))
-    system[:, :-1, :-1] = -r * r.swapaxes(1, 2)
-    diagonal = np.arange(n_classes)
-    system[:, diagonal, diagonal] = (r**2).sum(axis=1)
-    system[:, -1, -1] = 0.0
-    right = np.zeros((len(decisions), n_classes + 1, 1))
-    right[:, -1] = 1.0
-    p = np.maximum(np.linalg.solve(system, right)[:, :-1, 0], 0.0)
-    probabilities: Floats = p / p.sum(axis=1, keepdims=True)
-    return probabilities
-
-
-def fit_temperature(probabilities: Floats, codes: Ints) -> float:
-    """Return the temperature for which the classes are most likely; 1 for two classes, whose sigmoid needs none."""
-    if probabilities.shape[1] == 2:
-        return 1.0
-    members = np.arange(len(codes))
-
-    def loss(log_temperature: float) -> float:
-        p = _sharpen(probabilities, float(np.exp(log_temperature)))
-        return -float(np.log(np.maximum(p[members, codes], _SMALLEST)).mean())
-
-    return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded").x))
-
-
-def class_probabilities(
-    decisions: Floats, sigmoids: Floats, temperature: float, predicted: Ints, n_classes: int
-) -> Floats:
-    """Return coupled and sharpened probabilities; with more than two classes, the predicted one is made the most probable.
-
-    It is not always: the vote counts the signs of decisions, while probabilities depend on their sizes. If it is
-    not, the two classes swap their probabilities.
-    """
-    p = couple(decisions, sigmoids, n_classes)
-    if n_classes == 2:
-        return p
-    p = _sharpen(p, temperature)
-    rows, most = np.arange(len(p)), p.argmax(axis=1)
-    p[rows, most], p[rows, predicted] = p[rows, predicted], p[rows, most]
-    return p
-
-
-def _sharpen(probabilities: Floats, temperature: float) -> Floats:
-    sharpened: Floats = softmax(np.log(np.maximum(probabilities, _SMALLEST)) / temperature, axis=1)
-    return sharpened

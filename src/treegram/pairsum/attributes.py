@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,11 +13,22 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from treegram._core.types import Floats
 
-__all__ = ["NODE_KERNEL_NAMES", "Gaussian", "NodeKernel", "is_one", "node_kernel_blocks", "scaled_gamma"]
+__all__ = [
+    "GAMMA_RULES",
+    "NODE_KERNEL_NAMES",
+    "Gaussian",
+    "NodeKernel",
+    "is_one",
+    "narrow_gamma",
+    "node_kernel_blocks",
+    "scaled_gamma",
+    "white_gamma",
+]
 
 NodeKernel = Callable[[Floats, Floats], Floats]
 NODE_KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
 LARGEST_VALUE = 1e250  # of k_A: sums over many nodes, times their features, stay within double precision
+_N_PAIRS = 20_000  # pairs of nodes whose distances are sampled
 
 
 @dataclass(frozen=True)
@@ -65,10 +76,40 @@ def scaled_gamma(vectors: Floats) -> float:
         gamma = float(np.float64(1.0 / total) / peak / peak)
     if not 0 < gamma < np.inf:
         raise ValueError(
-            f"gamma='scale' is out of the range of numbers: attributes are as large as {peak:.3g}. Scale them first "
-            "(ScaleAttributes), or give gamma as a number."
+            f"No gamma follows from these vectors, because it is out of the range of numbers: attributes are as large as {peak:.3g}. "
+            "Scale them first (ScaleAttributes), or give gamma as a number."
         )
     return gamma
+
+
+def narrow_gamma(vectors: Floats) -> float:
+    """Return eight times the scaled gamma, or less: see `_reaching`. Vectors in clusters need a narrow kernel."""
+    return _reaching(vectors, 8.0 * scaled_gamma(vectors))
+
+
+def white_gamma(vectors: Floats) -> float:
+    """Return 0.2 for whitened vectors, or less: see `_reaching`."""
+    return _reaching(vectors, 0.2)
+
+
+GAMMA_RULES: Mapping[str, Callable[[Floats], float]] = {
+    "scale": scaled_gamma,
+    "narrow": narrow_gamma,
+    "white": white_gamma,
+}
+
+
+def _reaching(vectors: Floats, gamma: float) -> float:
+    """Return gamma, or the value that reaches the nearest twentieth of all pairs if that is smaller.
+
+    With many independent attributes, all pairs are about equally far apart, and a narrow kernel would separate any two nodes.
+    """
+    rng = np.random.default_rng(len(vectors))
+    i, j = rng.integers(max(len(vectors), 1), size=(2, _N_PAIRS if len(vectors) else 0))
+    with np.errstate(over="ignore"):
+        distances = ((vectors[i] - vectors[j]) ** 2).sum(axis=1)
+    distances = distances[(distances > 0) & (distances < np.inf)]
+    return min(gamma, float(1.0 / np.quantile(distances, 0.05))) if len(distances) else gamma
 
 
 def _named(name: str, gamma: float, X: Floats, Y: Floats) -> Floats:

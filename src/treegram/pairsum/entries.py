@@ -24,9 +24,9 @@ PAIRS_PER_CALL = 1 << 24  # of rows and columns: each call stays well under a se
 
 
 def entry_sums(left: Nodes, right: Nodes, node_kernel: NodeKernel, coefficients: Floats) -> Floats:
-    """Return what each feature of each node on the left adds to the sums over the nodes on the right, times their coefficients.
+    """Return what each feature of each node on the left adds to the sums over the nodes on the right, divided by its value.
 
-    For the entry (v, t) of the left features: the sum over v' of phi(v, t) phi(v', t) k_A(x_v, x_v') coefficients[v'], shape
+    For the entry (v, t) of the left features: the sum over v' of phi(v', t) k_A(x_v, x_v') coefficients[v'], shape
     (n_entries, n_outputs), in the order of ``left.features.data``. Both sides have the same columns.
     """
     features, sums = left.features, np.zeros((left.features.nnz, coefficients.shape[1]))
@@ -45,7 +45,7 @@ def entry_sums(left: Nodes, right: Nodes, node_kernel: NodeKernel, coefficients:
         span = (start, min(start + step, len(left.blocks)))
         kernel = layout.kernel(span, columns)
         add_entries(span, layout.rows, (features.indptr, features.indices), columns, kernel, lists, sums)
-    return sums * features.data[:, None]
+    return sums
 
 
 def _list_columns(nodes: Nodes, positions: Ints, coefficients: Floats) -> tuple[Any, ...]:

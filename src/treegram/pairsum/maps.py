@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from sklearn.utils import check_random_state
 
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Ints
@@ -127,6 +128,11 @@ def _fill_rows(vector_map: VectorMap, X: Floats, columns: slice, first: int, row
 
 
 # -------------------------------------------------------------------- random Fourier features
+
+
+def draw_seed(random_state: Any) -> int:
+    """Draw the number that determines everything random."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def fourier_map(n_attributes: int, n_components: int, gamma: float, seed: int) -> Fourier:

@@ -147,27 +147,27 @@ def _count_trees(
 def tree_contributions(
     graphs: Graphs,
     phi: Phi,
-    values: Floats,
+    per_count: Floats,
     depth: int,
     *,
     counting: str,
     missing_labels: str,
     use_edge_labels: bool,
 ) -> Floats:
-    """Divide the contribution of each tree at each node, one row of ``values`` per entry of Phi, equally among the tree's nodes.
+    """Divide the contribution of each tree at each node equally among the tree's nodes.
 
+    ``per_count`` has a row for each entry of Phi, which must be sorted: what the tree contributes each time that it counts.
     A tree that is rooted at a node in several visits may have different nodes in each: all visits in which it is counted get
     the same amount. A node that occurs several times in an unrolled tree gets several portions. Shape (n_nodes,
     n_outputs).
     """
-    phi.counts.sort_indices()  # columns are sorted by code, so this sorts entries by code
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     largest = int(graphs.sizes.max(initial=0))
     seen, state = new_visit(largest, depth), start_at(0)
-    mass = np.zeros((*seen.codes.shape, values.shape[1]))
-    contributions = np.zeros((graphs.n_nodes, values.shape[1]))
-    per_count = np.ascontiguousarray(values / phi.counts.data[:, None])
-    entries = (phi.counts.indptr.astype(np.int64), phi.codes[phi.counts.indices], per_count)
+    mass = np.zeros((*seen.codes.shape, per_count.shape[1]))
+    contributions = np.zeros((graphs.n_nodes, per_count.shape[1]))
+    codes = phi.codes[phi.counts.indices]  # ascending in each row, because columns are sorted by code
+    entries = (phi.counts.indptr.astype(np.int64), codes, np.ascontiguousarray(per_count))
     arrays, asked = (graphs.offsets, graphs.indptr, graphs.indices), (float(depth), COUNTINGS[counting])
 
     def divide(_: None) -> int:

@@ -21,6 +21,7 @@ from treegram._core.errors import StudyError
 from treegram._core.text import counted, listed
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
+from treegram.graphs.digest import digest_graphs
 from treegram.models.base import check_numbers, check_targets, encode_classes
 from treegram.models.ridge import number_folds
 from treegram.models.svc import folds
@@ -28,10 +29,6 @@ from treegram.study.protocol import Protocol
 from treegram.study.store import DatasetFacts, Store
 
 _MOST_NAMED = 5  # classes in a warning
-_HASHED = (  # fields of Graphs, in an order that must not change: stores keep the digest
-    "offsets", "indptr", "indices", "labels", "label_values", "attributes", "edge_labels", "edge_label_values", "directed",
-    "targets", "edge_attributes",
-)  # fmt: skip
 
 
 # Graphs and targets, and the group of each graph if folds keep groups together.
@@ -73,6 +70,7 @@ def _check_one(name: str, graphs: Graphs, y: Any, groups: Any = None, *, protoco
             targets, class_counts = _check_classes(name, targets, protocol)
     except ValueError as error:
         raise StudyError(f"{name}: {error}") from error
+    digest = digest_graphs(graphs.assign(targets=targets))
     facts = DatasetFacts(
         name=name,
         n_graphs=len(graphs),
@@ -80,7 +78,7 @@ def _check_one(name: str, graphs: Graphs, y: Any, groups: Any = None, *, protoco
         mean_nodes=graphs.n_nodes / len(graphs),
         mean_edges=graphs.n_edges / len(graphs),
         n_attributes=graphs.n_attributes,
-        digest=_digest(graphs, targets, codes),
+        digest=digest if codes is None else hashlib.sha256(digest.encode() + codes.tobytes()).hexdigest(),
         targets=numbers,
     )
     return CheckedData(name, graphs, targets, facts, codes)
@@ -191,18 +189,6 @@ def _folds(protocol: Protocol) -> str:
 
 
 # -------------------------------------------------------------------- identity
-
-
-def _digest(graphs: Graphs, targets: Ints | Floats, groups: Ints | None) -> str:
-    """Return the SHA-256 of every array and label of the graphs, their targets, and their groups if there are any."""
-    digest = hashlib.sha256(b"" if groups is None else b"groups" + groups.tobytes())
-    for name in _HASHED:
-        value = targets if name == "targets" else getattr(graphs, name)
-        if isinstance(value, np.ndarray):
-            digest.update(f"{name} {value.dtype.str} {value.shape}".encode() + value.tobytes())
-        else:
-            digest.update(f"{name} {value}".encode())
-    return digest.hexdigest()
 
 
 def refuse_other_data(data: Sequence[CheckedData], store: Store) -> None:

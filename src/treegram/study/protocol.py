@@ -39,7 +39,7 @@ BASELINES = {
 class KernelSpec:
     """One kernel, or a sum of kernels, with the values that inner cross-validation chooses from."""
 
-    kernel: str = ""  # a key of treegram.kernels.base.KERNELS, or "auto"; empty for a sum
+    kernel: str = ""  # a key of treegram.kernels.registry.KERNELS, or "auto"; empty for a sum
     parameters: Mapping[str, Any] = field(default_factory=dict)  # fixed
     param_grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # values in order of preference
     attributes: tuple[str, ...] = ()  # names of transformations of the graphs, applied in order before the kernel

@@ -23,9 +23,9 @@ from treegram._core.types import Ints
 from treegram.datasets import load_tu
 from treegram.graphs import Graphs
 from treegram.graphs.transforms import TRANSFORMATIONS
-from treegram.kernels.base import AUTO, KERNELS
 from treegram.kernels.grid import grid_points, learns_from_data, with_parameters
 from treegram.kernels.kernel_sum import KernelSum
+from treegram.kernels.registry import AUTO, KERNELS
 from treegram.models.auto import AUTO_VERSION, seed_of
 from treegram.models.search import nearest_similarity, warn_if_diagonal
 from treegram.study.data import CheckedData, Loaded, check_data, outer_folds, refuse_other_data

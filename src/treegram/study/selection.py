@@ -184,7 +184,7 @@ def select_auto(fold: Fold) -> dict[str, Any]:
     """
     model: Any = GraphRegressor() if fold.is_regression else GraphClassifier(class_weight=fold.class_weight)
     _fit_quietly(model, fold.graphs[fold.train], fold.y)
-    used = [one for one in model.search_results_ if one["note"].startswith("weight")]
+    used = [one for one in model.search_results_ if one["weight"] is not None]
     chosen = {"kernel": " + ".join(sorted(str(one["candidate"]) for one in used))}
     score, n_fits = max(one["score"] for one in used), len(model.search_results_)
     return fold.row_of_model(model, fold.graphs[fold.test], chosen, score, n_fits, decide="decision_function")

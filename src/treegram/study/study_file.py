@@ -302,7 +302,7 @@ def _check_entry(entry: StudyEntry, protocol: Protocol, path: str) -> None:
 def _check_vocabulary(entry: StudyEntry, path: str) -> None:
     """Raise if a kernel, baseline, transformation or parameter of the entry does not exist, or has an invalid value."""
     from treegram.graphs.transforms import TRANSFORMATIONS  # not needed to read results
-    from treegram.kernels.base import AUTO, KERNELS
+    from treegram.kernels.registry import AUTO, KERNELS
 
     if not entry.choices:
         _known(entry.baseline, BASELINES, f"{path}.baseline", "baseline")

@@ -41,13 +41,14 @@ from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
 from treegram.graphs.proteins import ProteinGraphs
 from treegram.graphs.tables import TableGraphs
-from treegram.kernels.base import KERNELS, GraphKernel
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.registry import KERNELS
 from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
 from treegram.models.search import Precomputed
 
 __all__ = ["load_model", "save_model"]
 
-FORMAT = 1  # increase it if older versions of treegram cannot read, or would misread, new files
+FORMAT = 2  # increase it with every change of what a file says: parameters, learned attributes, or their meaning
 MAGIC = b"treegram-model\n"
 _HEAD = len(MAGIC) + 8
 _DIGEST = 32
@@ -149,7 +150,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is not a model file, is damaged, was written by a newer version, or is inconsistent.
+        If the file is not a model file, is damaged, has the format of another version, or is inconsistent.
     """
     source = Path(path)
     try:
@@ -343,8 +344,9 @@ def _read_file(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     number = content["format"] if isinstance(content, dict) else None
     if type(number) is not int or number < 1:
         raise ModelFileError("it does not name its format")
-    if number > FORMAT:
-        raise ModelFileError(f"it has format {number}, and this treegram reads formats up to {FORMAT}. Update treegram")
+    if number != FORMAT:
+        advice = "Update treegram" if number > FORMAT else "Fit the model again with this version, and save it"
+        raise ModelFileError(f"it has format {number}, but this version of treegram reads format {FORMAT}. {advice}")
     return content, _read_arrays(data[start:end], content["arrays"])
 
 

@@ -7,10 +7,8 @@ each attribute must be.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,11 +20,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
 from treegram._core.errors import ModelFileError
-from treegram.graphs import Graphs
-from treegram.graphs.fields import fields_to_graphs, graphs_digest, graphs_to_fields
+from treegram.graphs.digest import digest_graphs
+from treegram.graphs.fields import fields_to_graphs, graphs_to_fields
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import split_pipeline
-from treegram.kernels.node_pairs import vectors_and_kernel
+from treegram.kernels.node_pairs import NodePairKernel, vectors_and_kernel
 from treegram.models.base import SearchSummary
 from treegram.models.multi_target import TakesSeveralTargets
 from treegram.pairsum.maps import Constant, Fourier, PivotMap
@@ -86,7 +84,8 @@ def _kernel_state(kernel: GraphKernel) -> dict[str, Any]:
                 "the same numbers then. Fit it with an integer."
             )
     graphs = kernel.graphs_
-    return {"graphs": graphs_to_fields(graphs), "digest": graphs_digest(graphs), "self_kernels": _self_kernels(kernel)}
+    digest = digest_graphs(graphs, leave_out=("targets",))  # which a file does not have
+    return {"graphs": graphs_to_fields(graphs), "digest": digest, "self_kernels": _self_kernels(kernel)}
 
 
 def _self_kernels(kernel: GraphKernel) -> NDArray[np.float64]:
@@ -96,7 +95,7 @@ def _self_kernels(kernel: GraphKernel) -> NDArray[np.float64]:
 
 def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
     graphs, saved = fields_to_graphs(state["graphs"]), state["self_kernels"]
-    if state["digest"] != graphs_digest(graphs):
+    if state["digest"] != digest_graphs(graphs):
         raise ModelFileError("its graphs do not match their digest")
     _check("self_kernels", saved, ["finite", "n_graphs"], {"n_graphs": len(graphs)})
     with warnings.catch_warnings():
@@ -186,7 +185,7 @@ def _check_intercepts(name: str, value: Any, sizes: Sizes) -> None:
 def _check_records(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001 (all checks have one signature)
     if not isinstance(value, list) or not all(isinstance(record, dict) for record in value):
         raise ModelFileError(f"{name} must be a list of records")
-    str(SearchSummary(value))
+    str(SearchSummary(value, "score"))
 
 
 def _check_regressor(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
@@ -216,23 +215,28 @@ def _check_nystroem_can_be_saved(features: Any) -> None:
         )
 
 
-def _map_state(vector_map: Any) -> tuple[Any, ...]:
+def _map_state(vector_map: Any) -> tuple[Any, ...] | None:
+    if vector_map is None:
+        return None
     name = type(vector_map).__name__
     return (name, *(getattr(vector_map, array) for array in _MAPS[name]))
 
 
 def _restore_map(features: Any) -> None:
-    """Build the map from its name and arrays."""
-    n_attributes, (kind, *arrays) = features.n_attributes_in_, features.map_
-    described = rf"{n_attributes} attributes, (no )?labels, (un)?directed edges"
-    if features._kind is not None and not re.fullmatch(described, features._kind):
-        raise ModelFileError(f"_kind must describe the fitted graphs; got {features._kind!r}")
-    if (features.n_features is None) == (features._codes is None):
-        raise ModelFileError("_codes must be there unless features are hashed")
-    features.map_ = Fourier(*arrays) if kind == "Fourier" else Constant()
-    if kind == "PivotMap":
-        empty = replace(Graphs.from_arrays([0], np.empty((0, 2), np.int64)), attributes=np.empty((0, n_attributes)))
-        features.map_ = PivotMap(vectors_and_kernel(features, empty)[1], *arrays)
+    """Build the map of mapped rows from its name and arrays."""
+    kernel = features.kernel_
+    if (features.map_ is None) == isinstance(kernel, NodePairKernel):
+        raise ModelFileError("map_ must be there for kernels on vectors alone")
+    if features.map_ is None:
+        return
+    if features._seed is None or (features.n_features is None) == (features._codes is None):
+        raise ModelFileError("_seed must be there, and _codes unless features are hashed")
+    name, *arrays = features.map_
+    if name != "Constant" and arrays[0].shape[name == "PivotMap"] != kernel.graphs_.n_attributes:
+        raise ModelFileError("map_ must fit the vectors of the fitted graphs")
+    features.map_ = Fourier(*arrays) if name == "Fourier" else Constant()
+    if name == "PivotMap":
+        features.map_ = PivotMap(vectors_and_kernel(kernel, kernel.graphs_)[1], *arrays)
 
 
 def _check_support(model: Any) -> None:
@@ -261,6 +265,9 @@ def check_pipeline(pipeline: Pipeline) -> None:
         if not isinstance(name, str) or not (isinstance(step, BaseEstimator) or step in (None, "passthrough")):
             raise ModelFileError(f"a pipeline has a {type(step).__name__} as a step")
     pipeline._validate_names([name for name, _ in pipeline.steps])
+    for name, step in pipeline.steps[:-1]:
+        if isinstance(step, BaseEstimator) and not hasattr(step, "transform"):
+            raise ModelFileError(f"step {name!r} of a pipeline is a {type(step).__name__}, which must be the last step")
     for before, step in pairwise(_flat_steps(pipeline)):
         if isinstance(step, LINEAR_MODELS) and hasattr(step, "coef_") and step.n_features_in_ != _n_columns(before):
             raise ModelFileError(
@@ -301,9 +308,15 @@ _MAPS = {
     "Fourier": {"frequencies": "finite n_attributes n_frequencies"},
     "PivotMap": {"pivots": "finite n_pivots n_attributes", "mixing": "finite n_pivots n_pivots"},
 }
-_RECORDS = {"search_results_": "records", "calibration_": "optional ascending *"}
-_SEARCHED = {"kernel_": "kernel", "best_params_": "dict", **_RECORDS}
-_COMBINED = {"kernels_": "each kernel", "weights_": "nonnegative n_entries", **_RECORDS}
+_CALIBRATED = {"calibration_": "optional ascending *"}
+_SEARCHED = {"kernel_": "kernel", "best_params_": "dict", **_CALIBRATED}
+_COMBINED = {
+    "kernels_": "each kernel",
+    "weights_": "nonnegative n_entries",
+    "search_results_": "records",
+    "loo_scores_": "dict",
+    **_CALIBRATED,
+}
 _PROCESS = {
     "dual_coef_": "finite n_graphs",
     "intercept_": "finite",
@@ -317,7 +330,12 @@ _LINEAR_REGRESSOR = {"n_features_in_": "size n_features", "coef_": "finite n_fea
 _LINEAR_CLASSIFIER = {"classes_": "classes", **_LINEAR_REGRESSOR, "coef_": "finite n_outputs n_features"}
 _RULES: dict[str, dict[str, str]] = {
     "BinEdgeAttributes": {"thresholds_": "each increasing *"},
-    "FeatureMap": {"kernel_": "kernel"},
+    "FeatureMap": {
+        "kernel_": "kernel",
+        "map_": "optional map",
+        "_codes": "optional codes *",
+        "_seed": "optional size seed",
+    },
     "GraphClassifier": {
         **_COMBINED,
         "classes_": "classes",
@@ -328,7 +346,7 @@ _RULES: dict[str, dict[str, str]] = {
         "temperature_": "positive",
     },
     "GraphGP": {**_SEARCHED, **_PROCESS, "_prior": "nonnegative"},
-    "GraphRegressor": {**_COMBINED, **_PROCESS, "noise_": "nonnegative", "_priors": "nonnegative n_entries"},
+    "GraphRegressor": {**_COMBINED, **_PROCESS, "noise_": "nonnegative", "_priors": "positive n_entries"},
     "GraphRidge": {**_SEARCHED, "dual_coef_": "finite n_graphs", "intercept_": "finite", "best_score_": "finite"},
     "GraphSVC": {
         **_SEARCHED,
@@ -339,8 +357,6 @@ _RULES: dict[str, dict[str, str]] = {
         "intercept_": "finite n_pairs",
         "best_score_": "finite",
         "n_unconverged_": "finite",
-        "sigmoids_": "optional finite n_pairs 2",
-        "temperature_": "optional positive",
     },
     "Nystroem": {
         "kernel_": "kernel",
@@ -348,15 +364,6 @@ _RULES: dict[str, dict[str, str]] = {
         "n_features_out_": "size n_graphs",
         "_factor": "finite n_graphs n_graphs",
         "trace_error_": "finite",
-    },
-    "ODDCLFeatures": {
-        "n_attributes_in_": "size n_attributes",
-        "map_": "map",
-        "gamma_": "optional finite",
-        "_codes": "optional codes *",
-        "_labels": "codes *",
-        "_seed": "size seed",
-        "_kind": "optional str",
     },
     "ScaleAttributes": {
         "scale_": "positive n_attributes",
@@ -371,8 +378,8 @@ _RULES: dict[str, dict[str, str]] = {
     "SGDRegressor": _LINEAR_REGRESSOR,
 }
 _LAST_CHECKS: dict[str, Callable[[Any], None]] = {
+    "FeatureMap": _restore_map,
     "GraphClassifier": _check_train_codes,
     "GraphGP": _check_noise,
     "GraphSVC": _check_support,
-    "ODDCLFeatures": _restore_map,
 }
