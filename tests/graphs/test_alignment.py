@@ -147,7 +147,9 @@ def test_tables_of_nodes_and_edges(items, order, n_graphs, shuffler):
     expected = [(item, state_of[item]) for item in firsts]
     others = [(items[i], SPOILED) for i in order if i >= n_graphs]
     if others:
-        with pytest.warns(UserWarning, match=f"{len(others)} of {N_ITEMS} rows are for graphs that are not in the data"):
+        with pytest.warns(
+            UserWarning, match=f"{len(others)} of {N_ITEMS} rows are for graphs that are not in the data"
+        ):
             table = read("nodes.csv", **options)
     else:
         table = read("nodes.csv", **options)
@@ -156,13 +158,17 @@ def test_tables_of_nodes_and_edges(items, order, n_graphs, shuffler):
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.permutations(range(N_ITEMS)), st.sets(st.integers(0, N_ITEMS - 1), max_size=4), st.permutations(range(N_ITEMS)))
+@given(
+    st.permutations(range(N_ITEMS)), st.sets(st.integers(0, N_ITEMS - 1), max_size=4), st.permutations(range(N_ITEMS))
+)
 def test_structures(items, spoiled, order):
     """File names sort in the order of the items; a damaged file is a row without a graph."""
     pytest.importorskip("gemmi")
     folder = Path("structures")
     folder.mkdir(exist_ok=True)
-    rows = [(item, SPOILED if item in spoiled else WITHOUT_TARGET if item % 4 == 3 else GOOD) for item in range(N_ITEMS)]
+    rows = [
+        (item, SPOILED if item in spoiled else WITHOUT_TARGET if item % 4 == 3 else GOOD) for item in range(N_ITEMS)
+    ]
     for item, state in rows:
         lines = [
             f"ATOM  {i + 1:5d}  CA  ALA A{i + 1:4d}    {3.8 * i:8.3f}{0.0:8.3f}{0.0:8.3f}  1.00  0.00           C  "

@@ -61,6 +61,11 @@ def read_parquet(cells):
     return read_node_tables(cells, "parquet")
 
 
+def read_values(read, cells):
+    table = read(cells)
+    return table.values(table.targets[0])
+
+
 READERS = [read_csv, read_smi, read_sdf, read_node_tables, read_parquet]
 
 
@@ -81,9 +86,8 @@ READERS = [read_csv, read_smi, read_sdf, read_node_tables, read_parquet]
     ],
 )
 def test_every_reader_reads_cells_alike(read, cells, ids, values, kind):
-    table = read(cells)
-    found_ids, y = table.values(table.targets[0])
-    assert (found_ids.tolist(), y.tolist(), y.dtype.kind) == (ids, values, kind)
+    ids_with_value, y = read_values(read, cells)
+    assert (ids_with_value.tolist(), y.tolist(), y.dtype.kind) == (ids, values, kind)
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -111,8 +115,7 @@ def test_every_reader_refuses_alike(read, cells, place, message):
         read_parquet: f"graphs.parquet: row {place}",
     }
     with pytest.raises(tg.DatasetError, match=f"^{places[read]}: .*{pattern}"):
-        table = read(cells)
-        table.values(table.targets[0])
+        read_values(read, cells)
 
 
 def test_parquet_cells_keep_their_types():
@@ -123,13 +126,21 @@ def test_parquet_cells_keep_their_types():
     ]:
         y = read_parquet(cells).values("y")[1]
         assert (y.tolist(), y.dtype.kind) == (values, kind)
-    for cells, message in [([2**60, 1], r"1152921504606846976, a whole number beyond"), ([float("inf"), 1.0], "has inf")]:
+    for cells, message in [
+        ([2**60, 1], r"1152921504606846976, a whole number beyond"),
+        ([float("inf"), 1.0], "has inf"),
+    ]:
         with pytest.raises(tg.DatasetError, match=f"graphs.parquet: row 0: .*{message}"):
             read_parquet(cells).values("y")
 
 
 @settings(deadline=None)
-@given(st.lists(st.one_of(st.floats(-1e9, 1e9).map(repr), st.integers(-(10**9), 10**9).map(str), st.sampled_from(["", "NA"])), max_size=8))
+@given(
+    st.lists(
+        st.one_of(st.floats(-1e9, 1e9).map(repr), st.integers(-(10**9), 10**9).map(str), st.sampled_from(["", "NA"])),
+        max_size=8,
+    )
+)
 def test_the_fast_way_and_the_careful_way_agree(cells):
     careful = convert_cells([*cells, ""], "y", str)  # a missing cell asks for care
     fast_ids = [i for i, cell in enumerate(cells) if cell not in ("", "NA")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -57,7 +58,13 @@ def read_graph_tables(
         tables[name] |= {
             column: file.numbers(column) for column in ([vectors] if isinstance(vectors, str) else vectors)
         }
-    return transformer.transform(tables)
+    try:
+        return transformer.transform(tables)
+    except InvalidGraphError as error:  # it numbers rows from 0
+        text = re.sub(
+            r"\b(nodes|edges|graphs): row (\d+)", lambda match: files[match[1]].where(int(match[2])), str(error)
+        )
+        raise DatasetError(text) from error
 
 
 def _choose_columns(transformer: TableGraphs, files: dict[str, CellTable], chosen: Collection[str]) -> None:

@@ -25,7 +25,7 @@ _TOO_MANY_CLASSES = 200
 
 @dataclass(frozen=True)
 class GraphTable:
-    """The rows of some data in their order, read once; ``graphs`` are those of the rows ``kept``, and all else is by row.
+    """The rows of DATA in their order, read once; ``graphs`` are those of the rows ``kept``, and all else is by row.
 
     ``problems`` says why a row did not become a graph ("" for a row that did), and ``where`` its place, for messages. ``names`` are those that
     the data give, or None. ``columns`` hold cells as they were read, found at ``cell_places`` (``where``, if empty). ``targets`` names

@@ -35,7 +35,7 @@ from treegram.graphs.molecule_files import (
     parse_molecule,
     read_molecule_rows,
 )
-from treegram.graphs.tables import Table, list_names
+from treegram.graphs.tables import NamedColumns, list_names
 from treegram.graphs.transforms import Source, make_source
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
@@ -187,8 +187,8 @@ def _describe_molecule(mol: Any) -> Floats:
     from rdkit.Chem import Descriptors
 
     calculate: Any = Descriptors.CalcMolDescriptors
-    known = calculate(import_rdkit().RemoveHs(mol), missingVal=np.nan, silent=True)
-    values = np.array([known[name] for name in _descriptor_names()], dtype=np.float64)
+    descriptors = calculate(import_rdkit().RemoveHs(mol), missingVal=np.nan, silent=True)
+    values = np.array([descriptors[name] for name in _descriptor_names()], dtype=np.float64)
     return np.clip(np.nan_to_num(values, nan=0.0), -_LARGEST_DESCRIPTOR, _LARGEST_DESCRIPTOR)
 
 
@@ -268,14 +268,14 @@ def _measure_atoms(mol: Any, names: Sequence[str], *, hydrogens: bool, seed: int
 
 
 class _Names(Words):
-    """One of some names, or a list of distinct ones."""
+    """A name out of several, or a list of distinct names."""
 
     def accepts(self, value: Any) -> bool:
         """Return whether the value is allowed."""
-        chosen = [value] if isinstance(value, str) else value
-        if not isinstance(chosen, list | tuple) or not chosen:
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, list | tuple) or not names:
             return False
-        return all(isinstance(name, str) and name in self.words for name in chosen) and len(set(chosen)) == len(chosen)
+        return all(isinstance(name, str) and name in self.words for name in names) and len(set(names)) == len(names)
 
     def __str__(self) -> str:
         return f"{super().__str__()} or a list of these"
@@ -378,7 +378,7 @@ class MoleculeGraphs(Source):
         self._check_parameters()
         return Converted(self, *_apply(self._build, records, on_error, **errors))
 
-    def _build(self, molecule: Any) -> _OneGraph:
+    def _build(self, molecule: Any) -> _MoleculeGraph:
         """Return the graph of a SMILES or an RDKit molecule; parameters are already checked."""
         chem, mol = import_rdkit(), _to_molecule(molecule)
         with _rdkit_errors():
@@ -386,7 +386,7 @@ class MoleculeGraphs(Source):
                 mol, _as_tuple(self.attributes), hydrogens=self.hydrogens, seed=int(self.random_state)
             )
             bonds = list(nodes.GetBonds())
-            return _OneGraph(
+            return _MoleculeGraph(
                 edges=[(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds],
                 labels=_label_atoms(nodes, _as_tuple(self.labels)),
                 vectors=vectors,
@@ -404,7 +404,7 @@ def _as_tuple(names: str | Sequence[str] | None) -> tuple[str, ...]:
 # -------------------------------------------------------------------- conversion
 
 
-class _OneGraph(NamedTuple):
+class _MoleculeGraph(NamedTuple):
     """The graph of one molecule."""
 
     edges: list[tuple[int, int]]
@@ -421,7 +421,7 @@ class Converted:
     """The records and graphs of the valid molecules by position, and what is wrong with each of the others."""
 
     transformer: MoleculeGraphs
-    valid: dict[int, tuple[Record, _OneGraph]]
+    valid: dict[int, tuple[Record, _MoleculeGraph]]
     invalid: dict[int, str]
 
     @property
@@ -497,7 +497,7 @@ def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Reco
     if isinstance(molecules, Graphs) or not isinstance(molecules, Iterable):
         raise InvalidGraphError(f"Expected a list of SMILES or RDKit molecules; got {type(molecules).__name__}.")
     if hasattr(molecules, "columns"):
-        table = Table(molecules, "molecules")
+        table = NamedColumns(molecules, "molecules")
         if smiles_column is None:
             raise InvalidGraphError(
                 f"The molecules are a table with {list_names(table.names)}: set smiles_column to the column with the SMILES."
@@ -717,5 +717,5 @@ def scaffold_groups(molecules: Any) -> NDArray[Any]:
         with _rdkit_errors():
             return to_smiles(mol=_to_molecule(molecule))
 
-    found, _ = _apply(to_scaffold, _list_records(molecules), "raise", advice="invalid_molecules finds all.")
-    return np.array([scaffold for _, scaffold in found.values()], dtype=str)
+    valid, _ = _apply(to_scaffold, _list_records(molecules), "raise", advice="invalid_molecules finds all.")
+    return np.array([scaffold for _, scaffold in valid.values()], dtype=str)
