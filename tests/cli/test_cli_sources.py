@@ -190,7 +190,9 @@ def test_targets_without_values_are_rejected(run):
     Path("molecules.csv").write_text("smiles,y\nCCO,\nCCN,\n")
     refused(run, "info molecules.csv --target y", "No graph of molecules.csv has a value for 'y'.")
     Path("bytes.csv").write_bytes(b"graph,node\n\xff\xfe,1\n")
-    refused(run, "info --nodes bytes.csv --edges edges.csv", "bytes.csv:2: the file is not UTF-8 text: it has the byte 0xff")
+    refused(
+        run, "info --nodes bytes.csv --edges edges.csv", "bytes.csv:2: the file is not UTF-8 text: it has the byte 0xff"
+    )
 
 
 @pytest.mark.filterwarnings("always")
@@ -239,7 +241,9 @@ def structures():
 @pytest.mark.filterwarnings("always")
 def test_folder_of_structures_from_fit_to_explain(run, structures):
     words = "structures --graphs classes.csv --graph-column protein --target class"
-    code, out, err = run(f"fit {words} --contact 6 --attributes coordinates --kernel wl --folds 2 --jobs 1 -o model.tgm")
+    code, out, err = run(
+        f"fit {words} --contact 6 --attributes coordinates --kernel wl --folds 2 --jobs 1 -o model.tgm"
+    )
     assert code == 0, err
     assert "GraphSVC of 11 graphs of structures, " in out
     assert "Left out 1 graph without a value for 'class'." in err

@@ -17,10 +17,75 @@ import treegram as tg
 
 N_GRAPHS = 12
 N_QUICK, N_ALL = 15, 200
-CELLS = ["", "NA", "-", "?", "None", "inf", "-inf", "nan", "1e400", "1e300", "1e19", "9007199254740993", "1,5", "1_0", "٣", "0x10", "true"]
-CELLS += ['"', "a\nb", "\x1b[2J", "\x00", "=1+1", "CCO", "C(", "|&1:1|", "g0", "\ufeff", "é" * 50, " ", "'", "{", "1 2", "🦀", "\u202e", "9" * 400]
-BYTES = [b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\r", b"\r\n", b"\n\n", b",,,", b'"', b"\t", b";", b"inf", b"-1", b"99999999999999999999"]
-BYTES += [b"\x1b[31m", b"********", b"$$$$\n", b"M  END\n", b"END\n", b"\xc3", b"nan", b"1e999", b" ", b"#", b"|", b"0", b"1, 2\n"]
+CELLS = [
+    "",
+    "NA",
+    "-",
+    "?",
+    "None",
+    "inf",
+    "-inf",
+    "nan",
+    "1e400",
+    "1e300",
+    "1e19",
+    "9007199254740993",
+    "1,5",
+    "1_0",
+    "٣",
+    "0x10",
+    "true",
+]
+CELLS += [
+    '"',
+    "a\nb",
+    "\x1b[2J",
+    "\x00",
+    "=1+1",
+    "CCO",
+    "C(",
+    "|&1:1|",
+    "g0",
+    "\ufeff",
+    "é" * 50,
+    " ",
+    "'",
+    "{",
+    "1 2",
+    "🦀",
+    "\u202e",
+    "9" * 400,
+]
+BYTES = [
+    b"\x00",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\r",
+    b"\r\n",
+    b"\n\n",
+    b",,,",
+    b'"',
+    b"\t",
+    b";",
+    b"inf",
+    b"-1",
+    b"99999999999999999999",
+]
+BYTES += [
+    b"\x1b[31m",
+    b"********",
+    b"$$$$\n",
+    b"M  END\n",
+    b"END\n",
+    b"\xc3",
+    b"nan",
+    b"1e999",
+    b" ",
+    b"#",
+    b"|",
+    b"0",
+    b"1, 2\n",
+]
 
 
 def write(path, rows, delimiter=","):
@@ -133,12 +198,16 @@ def spoil(path, rng):
         data = data[:place] + rng.choice(BYTES) + data[place + rng.choice((0, 0, 1, 5)) :]
     elif way == 3 and len(lines) > 1:
         index = rng.randrange(len(lines))
-        lines[index : index + 1] = rng.choice(([], [lines[index]] * 2, [rng.choice(lines)], [lines[index].replace(b",", b";")]))
+        lines[index : index + 1] = rng.choice(
+            ([], [lines[index]] * 2, [rng.choice(lines)], [lines[index].replace(b",", b";")])
+        )
         data = b"".join(lines)
     elif way == 4:
         data = data[: rng.randrange(len(data) + 1)]
     else:
-        data = rng.choice((data.decode("latin-1").encode("utf-16"), data.replace(b"\n", b"\r"), b"", b"\n" + data, data + data))
+        data = rng.choice(
+            (data.decode("latin-1").encode("utf-16"), data.replace(b"\n", b"\r"), b"", b"\n" + data, data + data)
+        )
     path.write_bytes(data)
     return False
 
@@ -201,14 +270,16 @@ def check_mutants(run, tmp_path, monkeypatch, kind, n):
             where = (kind, seed, command[0], err)
             assert code in (0, 2), where
             assert "\x1b" not in out + err, where
-            assert [line.startswith(f"treegram {command[0]}: error: ") for line in errors] == [True] * (code == 2), where
+            assert [line.startswith(f"treegram {command[0]}: error: ") for line in errors] == [True] * (code == 2), (
+                where
+            )
             assert code == 0 or not out, where
             n_results[command[0]] += code == 0
             if command[0] == "fit" and code == 0:
                 assert "GraphGP" in out, where  # one cell does not turn measurements into classes
             if command[0] == "predict" and code == 0:
                 check_predictions(read(out), clean, by_smiles, kind, (clean_heads, clean_lines), files, where)
-    assert all(0 < count for count in n_results.values()), n_results
+    assert all(count > 0 for count in n_results.values()), n_results
     assert any(count < n for count in n_results.values()), n_results
 
 
@@ -225,5 +296,9 @@ def check_predictions(table, clean, by_smiles, kind, clean_lines, files, where):
             continue
         if row.get("smiles") in by_smiles:
             assert float(row["prediction"]) == pytest.approx(float(by_smiles[row["smiles"]]), rel=1e-9), where
-        elif kind == "tables" and heads == clean_lines[0] and lines.get(row["graph"]) == clean_lines[1].get(row["graph"], 0):
+        elif (
+            kind == "tables"
+            and heads == clean_lines[0]
+            and lines.get(row["graph"]) == clean_lines[1].get(row["graph"], 0)
+        ):
             assert float(row["prediction"]) == pytest.approx(float(clean[row["graph"]]["prediction"]), rel=1e-9), where
