@@ -320,6 +320,15 @@ def test_invalid_molecules_do_not_change_the_others(run):
     assert err == "treegram: note: 1 of 3 rows has no prediction; the column problem says why.\n"
 
 
+@pytest.mark.parametrize("options", ["", "--hydrogens"])
+def test_molecules_of_sdf_files_are_drawn(run, options):
+    """Their hydrogens are atoms in the file, whether or not they are nodes."""
+    assert run(f"fit molecules.sdf --target y --kernel wl --folds 2 --jobs 1 {options} -o model")[0] == 0
+    code, _, err = run("explain model molecules.sdf --select 1,8 -o page.html")
+    assert (code, err) == (0, "")
+    assert Path("page.html").read_text().count("<article") == 2
+
+
 def test_info_gram_and_evaluate_read_molecules(run):
     code, out, _ = run("info molecules.sdf --target y --attributes coordinates --json")
     report = json.loads(out)

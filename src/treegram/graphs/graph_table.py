@@ -41,7 +41,7 @@ class GraphTable:
     targets: Sequence[str] = ()
     task: str = ""
     smiles: list[str] | None = None
-    molecules: Sequence[Any] | None = None  # for drawings; None if the nodes are not their atoms in order
+    molecules: Sequence[Any] | None = None  # whose atoms are the nodes, for drawings
     transformer: Any = None  # that made the graphs; None for data sets
 
     def values(self, column: str) -> tuple[Ints, NDArray[Any]]:

@@ -644,9 +644,22 @@ def read_molecule_table(
         file.cells.columns,
         targets=targets,
         smiles=smiles,
-        molecules=None if transformer.hydrogens else file.molecules,
+        molecules=_NodeMolecules(file.molecules, transformer.hydrogens),
         transformer=transformer,
     )
+
+
+class _NodeMolecules(Sequence[Any]):
+    """The molecules of a file as they are drawn: the atoms are the nodes of the graph. Each is made when it is indexed."""
+
+    def __init__(self, molecules: Sequence[Any], hydrogens: bool) -> None:
+        self.molecules, self.hydrogens = molecules, hydrogens
+
+    def __len__(self) -> int:
+        return len(self.molecules)
+
+    def __getitem__(self, row: Any) -> Any:
+        return _measure_atoms(_to_molecule(self.molecules[row]), (), hydrogens=self.hydrogens, seed=0)[0]
 
 
 def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
