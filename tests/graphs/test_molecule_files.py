@@ -130,7 +130,7 @@ def test_byte_order_mark_windows_lines_and_blank_lines_are_read():
         (["smiles,y", "C1CC,1"], r"few\.csv:2 \('C1CC'\): RDKit says: unclosed ring"),
         (["smiles,y", '"C,1', "C,2"], r"few\.csv:3: unexpected end of data"),
         (["smiles,y", "C" * 200_000 + ",1"], r"few\.csv:2: field larger than field limit"),
-        (["smiles,y"], r"few\.csv has no valid molecule"),
+        (["smiles,y"], r"few\.csv has no valid molecule: it has no rows\."),
     ],
 )
 def test_invalid_table_raises_with_its_line(lines, message):

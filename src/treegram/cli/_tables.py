@@ -20,11 +20,11 @@ __all__ = ["read_graph_tables", "read_structures"]
 
 
 def read_graph_tables(
-    transformer: TableGraphs, nodes: Path, edges: Path, graphs: CellTable | None, chosen: Collection[str] | None
+    transformer: TableGraphs, nodes: Path, edges: Path, graphs: CellTable | None, given: Collection[str] | None
 ) -> Graphs:
     """Read tables into graphs; names and labels are text, vectors are numbers.
 
-    ``chosen`` are the parameters that the user has set, and the transformer learns the others from the tables; None leaves it as it is.
+    ``given`` are the parameters that the user has set, and the transformer learns the others from the tables; None leaves it as it is.
     """
     from treegram.graphs.cells import read_cells
 
@@ -33,8 +33,8 @@ def read_graph_tables(
         if graphs is None:
             raise ValueError("--graphs FILE is needed: it has the vectors of graphs.")
         files["graphs"] = graphs
-    if chosen is not None:
-        _choose_columns(transformer, files, chosen)
+    if given is not None:
+        _choose_columns(transformer, files, given)
     are_named = transformer.graph.lower() in map(str.lower, files["edges"].columns)  # whether edges name their graph
     texts: dict[str, list[str | None]] = {
         "nodes": [transformer.graph, transformer.node, transformer.label],
@@ -67,8 +67,8 @@ def read_graph_tables(
         raise DatasetError(text) from error
 
 
-def _choose_columns(transformer: TableGraphs, files: dict[str, CellTable], chosen: Collection[str]) -> None:
-    """Set the parameters that are not chosen: the column "label", and as attributes all others that hold numbers."""
+def _choose_columns(transformer: TableGraphs, files: dict[str, CellTable], given: Collection[str]) -> None:
+    """Set the parameters that are not given: the column "label", and as attributes all others that hold numbers."""
     from treegram.graphs.cells import holds_numbers
 
     ids = {
@@ -77,9 +77,9 @@ def _choose_columns(transformer: TableGraphs, files: dict[str, CellTable], chose
     }
     for name, label, attributes in (("nodes", "label", "attributes"), ("edges", "edge_label", "edge_attributes")):
         columns = files[name].columns
-        if label not in chosen and "label" in map(str.lower, columns):
+        if label not in given and "label" in map(str.lower, columns):
             transformer.set_params(**{label: "label"})
-        if attributes in chosen:
+        if attributes in given:
             continue
         used = {column.lower() for column in (*ids[name], getattr(transformer, label)) if column}
         others = [column for column in columns if column.lower() not in used]

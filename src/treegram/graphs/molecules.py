@@ -544,6 +544,7 @@ def load_molecules(
     ----------
     path : str or path
         A file of SMILES, one per line (.smi), an SDF file (.sdf), or a table whose first line names the columns (.csv, .tsv).
+        SMILES may have CXSMILES extensions.
     target : str, optional
         Column or SDF property with the target. In a .smi file without a header, the number of the column, counted from 1.
         Targets are classes if they are words, and numbers otherwise.
@@ -628,8 +629,8 @@ def read_molecule_table(
         file.cells.cells(column)
     converted = transformer._convert(file.records(), on_error, error=DatasetError, total=len(places))
     if not converted.valid and not (converted.invalid and on_error == "collect"):
-        reason = f": {next(iter(converted.invalid.values()))}" if converted.invalid else ""
-        raise DatasetError(f"{source} has no valid molecule{reason}.")
+        reason = next(iter(converted.invalid.values()), "it has no rows")
+        raise DatasetError(f"{source} has no valid molecule: {reason}.")
     names = list(file.names)
     smiles = list(file.molecules) if isinstance(file.molecules, list) else [""] * len(places)
     for row, (_, item) in converted.valid.items():
@@ -644,7 +645,7 @@ def read_molecule_table(
         file.cells.columns,
         targets=targets,
         smiles=smiles,
-        molecules=_NodeMolecules(file.molecules, transformer.hydrogens),
+        molecules=_NodeMolecules(file.molecules, hydrogens=transformer.hydrogens),
         transformer=transformer,
     )
 
@@ -652,7 +653,7 @@ def read_molecule_table(
 class _NodeMolecules(Sequence[Any]):
     """The molecules of a file as they are drawn: the atoms are the nodes of the graph. Each is made when it is indexed."""
 
-    def __init__(self, molecules: Sequence[Any], hydrogens: bool) -> None:
+    def __init__(self, molecules: Sequence[Any], *, hydrogens: bool) -> None:
         self.molecules, self.hydrogens = molecules, hydrogens
 
     def __len__(self) -> int:
