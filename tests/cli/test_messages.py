@@ -91,6 +91,7 @@ def options():
         ("For numbers use GraphRegressor, GraphRidge or GraphGP.", "For numbers use --task regression."),
         ("use --min-class-size 5, or min_class_size = 5", "use --min-class-size 5, or min_class_size = 5"),
         ("TINY_edge_label.txt has no 'edge_label'", "TINY_edge_label.txt has no 'edge_label'"),
+        ("one for each of cv=10 folds", "one for each of --folds 10 folds"),
         ("the depth of a label", "the depth of a label"),
         ("descriptors=False", "--no-descriptors"),
         ("n_bins=3 of another kernel", "n_bins=3 of another kernel"),
