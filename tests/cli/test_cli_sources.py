@@ -299,6 +299,31 @@ def test_predict_and_info_read_molecules_from_standard_input(run, feed):
     assert run("info -")[2].startswith("treegram info: error: standard input:1 ('C('): RDKit says: ")
 
 
+def test_a_column_names_the_molecules(run):
+    pytest.importorskip("rdkit")
+    write("train.csv", ["id", "CAS", "smiles", "y"], [(i, f"64-{i}", "C" * (i + 1) + "O", i / 3) for i in range(9)])
+    assert run("fit train.csv --target y --kernel wl --jobs 1 -o model.tgm")[0] == 0
+    assert [row["graph"] for row in rows(run("predict model.tgm train.csv")[1])] == [str(i) for i in range(9)]
+    table = rows(run("predict model.tgm train.csv --name-column cas")[1])
+    assert [row["graph"] for row in table] == [f"64-{i}" for i in range(9)]
+    refused(run, "predict model.tgm train.csv --name-column CSA", "train.csv: no column is called 'CSA'; there are 'id', 'CAS'")
+
+
+@pytest.mark.filterwarnings("ignore:The table of nodes")
+def test_errors_in_tables_name_the_line(run):
+    edges = Path("edges.csv").read_text()
+    for damaged, message in [
+        (edges.replace("g0,n0,", "g0,n9,", 1), "edges.csv:2 has source 'n9' of graph 'g0', which is not in the node table."),
+        (edges.replace(",length\n", ",length\n\n\n").replace("g0,n0,", "g0,n9,", 1), "edges.csv:4 has source 'n9'"),
+    ]:
+        Path("edges.csv").write_text(damaged)
+        refused(run, f"info {TABLES}", message)
+    Path("edges.csv").write_text(edges)
+    nodes = Path("nodes.csv").read_text().splitlines()
+    Path("nodes.csv").write_text("\n".join([*nodes, nodes[1]]))
+    refused(run, f"info {TABLES}", f"nodes.csv:{len(nodes) + 1} and nodes.csv:2 have the same node 'n0' of graph 'g0'.")
+
+
 @pytest.mark.filterwarnings("always")
 def test_molecules_without_a_target_are_skipped_and_counted(run):
     pytest.importorskip("rdkit")

@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 
 def read(name, **options):
-    return load(name, Namespace(data_dir=None, no_download=True, **options), on_error="collect")
+    return load(name, Namespace(**options), on_error="collect")
 
 
 def target_of(item, state):

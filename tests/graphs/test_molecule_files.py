@@ -251,7 +251,9 @@ def test_lines_that_could_shift_are_refused(lines, message):
 def test_sdf_records_that_could_be_lost_are_refused():
     text = Path("molecules.sdf").read_text()
     Path("few.sdf").write_text(text.replace("$$$$\n", "", 1))
-    with pytest.raises(tg.DatasetError, match=r"^few\.sdf: record 1 holds 2 molecules: the line '\$\$\$\$', which ends"):
+    with pytest.raises(
+        tg.DatasetError, match=r"^few\.sdf: record 1 holds 2 molecules: the line '\$\$\$\$', which ends"
+    ):
         tg.load_molecules("few.sdf")
     Path("few.sdf").write_text(text[: -len("$$$$\n")])  # nothing follows the last record
     assert len(tg.load_molecules("few.sdf")[0]) == 12
@@ -304,7 +306,7 @@ def test_model_remembers_how_molecules_were_built(run):
     np.testing.assert_allclose([float(row["std"]) for row in rows], std, rtol=1e-12)
     for words in ("molecules.smi", "molecules.csv --smiles-column smiles"):  # files with their own names
         named = csv.DictReader(io.StringIO(run(f"predict model {words}")[1]))
-        assert [{**row, "graph": row["smiles"]} for row in named] == rows
+        assert [row | {"graph": str(number)} for number, row in enumerate(named)] == rows
 
 
 @pytest.mark.filterwarnings("always")  # as in a separate process
@@ -312,13 +314,19 @@ def test_invalid_molecules_do_not_change_the_others(run):
     write("new.csv", "smiles", "CCCCCO", "C1CC", "CCCCCN")
     run("fit molecules.smi --target 2 --kernel wl --folds 3 --jobs 1 -o model")
     code, out, err = run("predict model new.csv")
-    assert (code, out) == (2, "")
-    assert err.startswith("treegram predict: error: new.csv:3 ('C1CC'): RDKit says: unclosed ring.")
-    assert err.count("\n") == 1
-    code, out, err = run("predict model new.csv --skip-invalid")
-    expected = [["CCCCCO", "CCCCCO", "alcohol"], ["CCCCCN", "CCCCCN", "amine"]]
-    assert [line.split(",")[:3] for line in out.splitlines()[1:]] == expected
-    assert err == "treegram predict: warning: 1 molecule of 3 skipped: new.csv:3 ('C1CC'): RDKit says: unclosed ring.\n"
+    assert code == 0
+    expected = [("CCCCCO", "alcohol", ""), ("C1CC", "", "RDKit says: unclosed ring"), ("CCCCCN", "amine", "")]
+    assert [(row["smiles"], row["prediction"], row["problem"]) for row in csv.DictReader(io.StringIO(out))] == expected
+    assert err == "treegram: note: 1 of 3 rows has no prediction; the column problem says why.\n"
+
+
+@pytest.mark.parametrize("options", ["", "--hydrogens"])
+def test_molecules_of_sdf_files_are_drawn(run, options):
+    """Their hydrogens are atoms in the file, whether or not they are nodes."""
+    assert run(f"fit molecules.sdf --target y --kernel wl --folds 2 --jobs 1 {options} -o model")[0] == 0
+    code, _, err = run("explain model molecules.sdf --select 1,8 -o page.html")
+    assert (code, err) == (0, "")
+    assert Path("page.html").read_text().count("<article") == 2
 
 
 def test_info_gram_and_evaluate_read_molecules(run):

@@ -276,7 +276,7 @@ def load(
     targets = getattr(args, "target", [])
     if kind == "molecules":
         on_error = on_error or getattr(args, "skip_invalid", "raise")
-        return _load_molecules(name, args, transformer, targets, columns, on_error, are_drawn=saved is not None)
+        return _load_molecules(name, args, transformer, targets, columns, on_error)
     cells = read_cells(args.graphs) if "graphs" in args else None
     if kind == "proteins":
         table = read_structures(name, _structures(Path(name)), transformer, is_collected=on_error == "collect")
@@ -318,8 +318,6 @@ def _load_molecules(
     targets: Sequence[str],
     columns: Sequence[str],
     on_error: str,
-    *,
-    are_drawn: bool,
 ) -> GraphTable:
     from treegram.graphs.molecules import read_molecule_table
 
@@ -335,7 +333,6 @@ def _load_molecules(
         smiles_column=transformer.smiles_column if is_table or "smiles_column" in args else None,
         name_column=getattr(args, "name_column", None),
         on_error=on_error,
-        keeps_molecules=are_drawn,
         data=data,
     )
 

@@ -23,21 +23,6 @@ from treegram._core.optional import optional_module
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 
-__all__ = [
-    "CellTable",
-    "check_names",
-    "convert_cells",
-    "decode_text",
-    "describe_width",
-    "find_column",
-    "holds_numbers",
-    "is_missing",
-    "name_texts",
-    "parse_csv",
-    "read_cells",
-    "read_text",
-]
-
 MISSING = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "?"})
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
@@ -94,24 +79,17 @@ class CellTable:
         raise DatasetError(f"{self.where(row)}: no value for {column!r}. Fill or remove missing values first.")
 
 
-def read_text(path: Path) -> str:
-    """Read a file of UTF-8 text, with or without a byte order mark."""
+def read_text(path: Path, source: str, data: bytes | None = None) -> str:
+    """Read UTF-8 text, with or without a byte order mark, from a file unless its ``data`` are given."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
-    return decode_text(data, str(path))
-
-
-def decode_text(data: bytes, source: str) -> str:
-    """Decode UTF-8, with or without a byte order mark."""
-    try:
+        data = path.read_bytes() if data is None else data
         return data.decode("utf-8-sig")
+    except OSError as error:
+        raise DatasetError(f"{source} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line, byte = error.object.count(b"\n", 0, error.start) + 1, error.object[error.start]
         raise DatasetError(
-            f"{source}:{line}: the file is not UTF-8 text: it has the byte 0x{data[error.start]:02x} where a character is expected. "
-            "Save it as UTF-8."
+            f"{source}:{line}: the file is not UTF-8 text: it has the byte 0x{byte:02x} where a character is expected. Save it as UTF-8."
         ) from error
 
 
@@ -122,7 +100,7 @@ def read_cells(path: Path) -> CellTable:
         return _read_parquet(path)
     if suffix not in DELIMITERS:
         raise DatasetError(f"{path}: the name of a table must end in .csv, .tsv or .parquet.")
-    table = parse_csv(read_text(path), str(path), DELIMITERS[suffix])
+    table = parse_csv(read_text(path, str(path)), str(path), DELIMITERS[suffix])
     for row, problem in enumerate(table.problems):
         if problem:
             raise DatasetError(f"{table.where(row)}: {problem}.")

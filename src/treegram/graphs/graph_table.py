@@ -16,8 +16,6 @@ from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.graphs.cells import CellTable, convert_cells, find_column, is_missing
 
-__all__ = ["GraphTable", "guess_task"]
-
 _MANY_CLASSES = 20  # more distinct whole numbers are rarely classes, unless each has many graphs,
 _SHARE_OF_CLASSES = 0.2  # that is, unless there are fewer of them than this share of the graphs
 _TOO_MANY_CLASSES = 200
@@ -43,7 +41,7 @@ class GraphTable:
     targets: Sequence[str] = ()
     task: str = ""
     smiles: list[str] | None = None
-    molecules: list[Any] | None = None  # for drawings; None if the nodes are not their atoms in order
+    molecules: Sequence[Any] | None = None  # whose atoms are the nodes, for drawings
     transformer: Any = None  # that made the graphs; None for data sets
 
     def values(self, column: str) -> tuple[Ints, NDArray[Any]]:

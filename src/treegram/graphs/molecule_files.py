@@ -18,7 +18,6 @@ from treegram.graphs.cells import (
     DELIMITERS,
     CellTable,
     check_names,
-    decode_text,
     describe_width,
     is_missing,
     name_texts,
@@ -83,7 +82,7 @@ def read_molecule_rows(
             f"{path}: the name of a file of molecules must end in {', '.join(SUFFIXES)}; got {path.suffix or 'no ending'!r}."
         )
     source = str(path) if data is None else "standard input"
-    text = read_text(path) if data is None else decode_text(data, source)
+    text = read_text(path, source, data)
     if suffix == ".sdf":
         return _read_sdf(text, source, smiles_column, name_column)
     if suffix == ".smi":
@@ -176,7 +175,7 @@ class _SdfMolecules(Sequence[Any]):
         return len(self.supplier)
 
     def __getitem__(self, row: Any) -> Any:
-        mol = parse_molecule(self.supplier.__getitem__, row)
+        mol = parse_molecule(self.supplier.__getitem__, int(row))
         if not mol.GetNumAtoms():
             raise InvalidMoleculeError("the record has no atoms")
         return mol

@@ -424,11 +424,6 @@ class Converted:
     valid: dict[int, tuple[Record, _MoleculeGraph]]
     invalid: dict[int, str]
 
-    @property
-    def kept(self) -> list[int]:
-        """Positions of the valid molecules."""
-        return list(self.valid)
-
     def graphs(self, targets: ArrayLike | None = None) -> Graphs:
         """Return the collection."""
         transformer, items = self.transformer, [item for _, item in self.valid.values()]
@@ -531,7 +526,7 @@ def read_molecules(
         names: Any = check_names(graph_names, len(records), "graph_names", "molecules")
         records = [record._replace(name=name) for record, name in zip(records, names, strict=True)]
     converted = transformer._convert(records, on_error)
-    return converted.graphs(None if y is None else y[converted.kept])
+    return converted.graphs(None if y is None else y[list(converted.valid)])
 
 
 def load_molecules(
@@ -610,7 +605,6 @@ def read_molecule_table(
     name_column: str | None = None,
     on_error: str = "raise",
     needs_targets: bool = False,
-    keeps_molecules: bool = False,
     data: bytes | None = None,
 ) -> GraphTable:
     """Read a file of molecules, or ``data`` from standard input, once, and convert them.
@@ -632,15 +626,7 @@ def read_molecule_table(
                 )
     for column in others:
         file.cells.cells(column)
-    molecules: list[Any] | None = [None] * len(places) if keeps_molecules and not transformer.hydrogens else None
-
-    def read_records() -> Iterator[Record]:
-        for row, record in enumerate(file.records()):
-            if molecules is not None:
-                molecules[row] = record.molecule
-            yield record
-
-    converted = transformer._convert(read_records(), on_error, error=DatasetError, total=len(places))
+    converted = transformer._convert(file.records(), on_error, error=DatasetError, total=len(places))
     if not converted.valid and not (converted.invalid and on_error == "collect"):
         reason = f": {next(iter(converted.invalid.values()))}" if converted.invalid else ""
         raise DatasetError(f"{source} has no valid molecule{reason}.")
@@ -654,13 +640,26 @@ def read_molecule_table(
         names,
         [converted.invalid.get(row, "") for row in range(len(places))],
         converted.graphs(),
-        np.array(converted.kept, dtype=np.int64),
+        np.array(list(converted.valid), dtype=np.int64),
         file.cells.columns,
         targets=targets,
         smiles=smiles,
-        molecules=molecules,
+        molecules=_NodeMolecules(file.molecules, transformer.hydrogens),
         transformer=transformer,
     )
+
+
+class _NodeMolecules(Sequence[Any]):
+    """The molecules of a file as they are drawn: the atoms are the nodes of the graph. Each is made when it is indexed."""
+
+    def __init__(self, molecules: Sequence[Any], hydrogens: bool) -> None:
+        self.molecules, self.hydrogens = molecules, hydrogens
+
+    def __len__(self) -> int:
+        return len(self.molecules)
+
+    def __getitem__(self, row: Any) -> Any:
+        return _measure_atoms(_to_molecule(self.molecules[row]), (), hydrogens=self.hydrogens, seed=0)[0]
 
 
 def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
