@@ -121,6 +121,8 @@ def auto_candidates(graphs: Graphs, n_jobs: int | None = None, *, with_counts: b
         *_views_of_edge_vectors(graphs),
     ]
     candidates += [candidate for view in views for candidate in _in_view(view, graphs)]
+    if n_jobs is None:
+        return candidates
     return [replace(candidate, kernel=with_jobs(candidate.kernel, n_jobs)) for candidate in candidates]
 
 
