@@ -224,7 +224,7 @@ def make_models() -> dict[str, Any]:
     hashed = tg.FeatureMap(tg.ODDCL(1), n_components=8, n_features=64)
     columns = tg.FeatureMap(tg.ODDCLApprox(1, method="rff", n_components=8), n_features=None)
     models = {
-        "classifier": tg.GraphSVC(tg.WL(n_iterations=1), param_grid={}, C=1, cv=3, probability=True),
+        "classifier": tg.GraphSVC(tg.WL(n_iterations=1), param_grid={}, C=1, cv=3),
         "sum": tg.GraphSVC(tg.KernelSum([tg.ODDST(depth=1), scaled]), param_grid={}, C=1, cv=3),
         "process": tg.GraphGP(scaled, param_grid={}),
         "ridge": tg.GraphRidge(tg.GraphHopper(), param_grid={}, cv=3),

@@ -288,9 +288,8 @@ def test_no_partial_file_is_left(run, folder, monkeypatch, error, code, message)
 
 @pytest.mark.parametrize("command", ["gram TINY -o K.npz", "info TINY"])
 def test_ctrl_c_exits_with_130(run, folder, monkeypatch, command):
-    name = command.split()[0]
-    __import__(f"treegram.cli.{name}")
-    monkeypatch.setattr(f"treegram.cli.{name}.load_data", raising(KeyboardInterrupt()))
+    monkeypatch.setattr("treegram.cli._data.load", raising(KeyboardInterrupt()))
+    monkeypatch.setattr("treegram.cli.gram.load", raising(KeyboardInterrupt()))
     assert run(*command.split()) == (130, "", "Interrupted; no partial files were left.\n")
     assert files(folder) == []
 

@@ -176,3 +176,18 @@ def test_groups_stay_with_their_graphs_where_targets_are_missing(run, monkeypatc
     ]
     alone = [group for group, i in zip(groups, kept, strict=True) if names[i] == ""]
     assert len(set(alone)) == len(alone)
+
+
+@pytest.mark.filterwarnings("ignore:Left out", "ignore:2 molecules")
+def test_rows_of_a_gram_matrix_name_the_rows_of_the_file(run):
+    values = ["" if i % 4 == 1 else i / 8 for i in range(len(SMILES))]
+    table = [*zip(SMILES, values, strict=True)]
+    table[3:3], table[9:9] = [("C(", 1.0)], [("C1", "")]
+    write("spoilt.csv", ["smiles", "y"], table)
+    assert run("gram spoilt.csv --target y --kernel wl --skip-invalid -o K.npz")[0] == 0
+    expected = [i for i, (smiles, y) in enumerate(table) if smiles in SMILES and y != ""]
+    with np.load("K.npz") as saved:
+        assert saved["graph_ids"].tolist() == expected
+        np.testing.assert_array_equal(saved["y"], [table[i][1] for i in expected])
+        K = tg.WL().fit_transform(tg.Graphs.from_smiles([table[i][0] for i in expected]))
+        np.testing.assert_allclose(saved["K"], K, rtol=1e-12)

@@ -305,3 +305,24 @@ def test_decision_parts_sum_to_the_decisions(n_classes):
         else:
             expected = model.decision_function(graphs[:20]) if n_classes == 2 else model._decide(graphs[:20])
         np.testing.assert_allclose(decisions, np.reshape(expected, decisions.shape), atol=1e-9)
+
+
+def test_class_weights_are_counted_in_the_training_part(rare):
+    """The classes of the fold's training part are balanced, those of all graphs are not: then weights must be 1."""
+    graphs, y, K, _ = rare
+    train = np.concatenate([np.flatnonzero(y == digit)[:9] for digit in (3, 8)])
+    test = np.setdiff1d(np.flatnonzero(y != 9), train)
+
+    def mean_decision(model, X, y):
+        return float(model.decision_function(X).mean())
+
+    two = np.flatnonzero(y != 9)
+    folds = [(np.searchsorted(two, train), np.searchsorted(two, test))]
+    options = {"param_grid": {}, "C": 0.1, "cv": folds, "scoring": mean_decision}
+    means = [
+        GraphSVC(ODDCL(depth=1), class_weight=class_weight, **options).fit(graphs[two], y[two]).best_score_
+        for class_weight in ("balanced", None)
+    ]
+    expected = SVC(kernel="precomputed", C=0.1, tol=1e-8).fit(K[np.ix_(train, train)], y[train])
+    assert means[0] == means[1]
+    assert means[0] == pytest.approx(expected.decision_function(K[np.ix_(test, train)]).mean(), abs=2e-3)

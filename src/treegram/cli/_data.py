@@ -21,14 +21,18 @@ from treegram.cli._tables import read_graph_tables, read_structures
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from treegram._core.types import Ints
     from treegram.graphs.graph_table import GraphTable
 
 __all__ = [
+    "BY_KIND",
     "add_data_argument",
     "add_model_argument",
+    "add_options",
     "load",
     "load_data",
     "load_model_and_data",
+    "select_target",
     "training_note",
 ]
 
@@ -100,7 +104,7 @@ _FIRST = {  # in the help of every command
         {"action": "store_const", "const": "skip", "help": SKIP_INVALID}, {"molecules": "", "proteins": "missing"}
     ),
 }
-_BY_KIND = {  # all commands that build graphs have these, and treegram info describes them
+BY_KIND = {  # all commands that build graphs have these, and treegram info describes them
     "labels and vectors": {
         "label": _value("NAME,...", LABEL, _names, molecules="labels", tables="label"),
         "attributes": _value(
@@ -134,7 +138,7 @@ _BY_KIND = {  # all commands that build graphs have these, and treegram info des
         "no_download": _flag("use only data sets that are on this computer", graphs=""),
     },
 }
-_OPTIONS = _FIRST | {name: option for options in _BY_KIND.values() for name, option in options.items()}
+_OPTIONS = _FIRST | {name: option for options in BY_KIND.values() for name, option in options.items()}
 _MORE = """\
 treegram info --help lists more options of DATA, such as --label and
 --attributes, by kind of input; this command has them too."""
@@ -155,17 +159,18 @@ def add_data_argument(
     parser.add_argument("data", metavar="DATA", nargs="*" if several else "?", help=DATA)
     first = _FIRST | {"name_column": _OPTIONS["name_column"]} if for_model else _FIRST
     group = parser.add_argument_group("DATA", None if for_model or in_full else _MORE)
-    _add_options(group, {name: option for name, option in first.items() if name not in without})
+    add_options(group, {name: option for name, option in first.items() if name not in without})
     parser._action_groups.insert(1, parser._action_groups.pop())  # before the options of the command
-    for title, options in ({} if for_model else _BY_KIND).items():
+    for title, options in ({} if for_model else BY_KIND).items():
         group = parser.add_argument_group(title)
-        _add_options(group, options)
+        add_options(group, options)
         if not in_full:
             parser._action_groups.remove(group)  # help and the page of commands skip it
     parser.check = _check_source
 
 
-def _add_options(group: argparse._ArgumentGroup, options: dict[str, _Option]) -> None:
+def add_options(group: argparse._ActionsContainer, options: dict[str, _Option]) -> None:
+    """Add options; those that are not given are not in the arguments."""
     for name, option in options.items():
         group.add_argument(_spelled(name), default=argparse.SUPPRESS, **option.details)
 
@@ -224,16 +229,21 @@ def _parameters(kind: str, args: argparse.Namespace) -> dict[str, Any]:
 # -------------------------------------------------------------------- loading
 
 
-def load_data(
-    name: str, args: argparse.Namespace, *, is_auto: bool = False
-) -> tuple[treegram.Graphs, NDArray[Any] | None]:
+def load_data(name: str, args: argparse.Namespace) -> tuple[treegram.Graphs, NDArray[Any] | None]:
     """Load the graphs and targets of a data set, without the graphs that have no value of --target."""
-    table = load(name, args, is_auto=is_auto)
-    if not table.targets:
-        return table.graphs, None
+    return select_target(load(name, args))[:2]
+
+
+def select_target(table: GraphTable) -> tuple[treegram.Graphs, NDArray[Any] | None, Ints]:
+    """Return the graphs that have a value of --target, the values, and the positions of these graphs among all of them."""
+    import numpy as np
+
     if len(table.targets) > 1:
         raise ValueError(f"--target is given {len(table.targets)} times; only treegram fit takes several targets.")
-    return table.with_target(table.targets[0])
+    if not table.targets:
+        return table.graphs, None, np.arange(len(table.graphs))
+    [target] = table.targets
+    return *table.with_target(target), table.values(target)[0]
 
 
 def load(

@@ -25,6 +25,7 @@ _ADVICE = {
     "GraphClassifier or GraphSVC": "--task classification",
     "ScaleAttributes": "--scale standard",
 }
+_OPTION_NAMES = {"cv": "folds", "n_jobs": "jobs", "source": "edge-from"}  # of parameters with another name
 _SETTING = re.compile(r"""(?<![\w'"./-])([a-z]+(?:_[a-z]+)*)(?:=('[^']*'|[\w.+-]*\w))?(?![\w'"/=(]|\.\w| = )""")
 
 
@@ -94,7 +95,7 @@ def as_options(text: str, options: Mapping[str, argparse.Action]) -> str:
 
     def write(match: re.Match[str]) -> str:
         name, value = match.groups()
-        option = "--" + name.replace("_", "-")
+        option = "--" + _OPTION_NAMES.get(name, name.replace("_", "-"))
         opposite = option.replace("--", "--no-", 1)
         if value == "False" and opposite in options:
             return opposite

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import treegram
-from treegram.cli._data import add_data_argument, load
+from treegram.cli._data import add_data_argument, load, select_target
 from treegram.cli._kernels import (
     AUTO,
     add_search_options,
@@ -103,13 +103,8 @@ def _targets_and_groups(table: GraphTable, args: argparse.Namespace) -> tuple[An
     """Return the graphs with a target, their targets, and with --groups or --split the group of each."""
     import numpy as np
 
-    if len(table.targets) > 1:
-        raise ValueError(f"--target is given {len(table.targets)} times; only treegram fit takes several targets.")
-    if not table.targets:
-        return table.graphs, None
-    [target] = table.targets
-    graphs, y = table.with_target(target)
-    if not args.split and not args.groups:
+    graphs, y, ids = select_target(table)
+    if y is None or not (args.split or args.groups):
         return graphs, y
     if args.groups and table.transformer is None:
         raise ValueError(f"--groups is for molecules, proteins and tables, which {table.source} is not.")
@@ -120,7 +115,7 @@ def _targets_and_groups(table: GraphTable, args: argparse.Namespace) -> tuple[An
         raise ValueError(f"--split scaffold is for molecules, which {table.source} is not.")
     else:
         groups = treegram.scaffold_groups([table.smiles[row] for row in table.kept])
-    return graphs, y, groups[table.values(target)[0]].astype(str)
+    return graphs, y, groups[ids].astype(str)
 
 
 def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> tuple[KernelSpec, ...]:

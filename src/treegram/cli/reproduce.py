@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treegram.cli._data import load_data
+from treegram.cli._data import BY_KIND, add_options, load_data
 from treegram.cli._parser import Parser, add_jobs, at_least, show
 from treegram.study.protocol import shipped_studies
 
@@ -41,12 +41,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         metavar="DIR",
         help="folder with one folder per data set (default: TREEGRAM_DATA, or else a cache folder)",
     )
-    parser.add_argument(
-        "--no-download",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="use only data sets that are on this computer",
-    )
+    add_options(parser, BY_KIND["data sets"])
 
 
 def run(args: argparse.Namespace) -> None:

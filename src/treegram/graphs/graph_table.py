@@ -78,7 +78,7 @@ class GraphTable:
 
     def cells(self, column: str) -> Sequence[Any]:
         """Return the cells of a column, one per row."""
-        return self.columns[find_column(self.columns, column, self.source)]
+        return self.columns[column if column in self.columns else find_column(self.columns, column, self.source)]
 
     def _graph_ids(self) -> Ints:
         """Return the graph of each row, -1 for none."""

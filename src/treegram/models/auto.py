@@ -48,12 +48,11 @@ from treegram.graphs.transforms import (
     TruncateLabels,
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
-from treegram.kernels.grid import parameter_names, with_parameters
 from treegram.kernels.input_checks import outside_level
+from treegram.models.search import Candidate, with_jobs
 
 __all__ = [
     "AUTO_VERSION",
-    "Candidate",
     "Fitted",
     "LeastSquares",
     "Screening",
@@ -71,7 +70,6 @@ __all__ = [
     "seed_of",
     "stack",
     "warn_of_nothing",
-    "with_jobs",
 ]
 
 # Increase it with every change to the candidates or the search that can change a choice: stored studies record it, and
@@ -91,26 +89,10 @@ _DIGITS = 12  # of errors that are compared: the rest is rounding
 _LOG_TEMPERATURES = (-5.0, 3.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A kernel, or a pipeline that ends in one, and the grid to search for it."""
-
-    name: str
-    kernel: Any
-    param_grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    reason: str = "requested"
-
-
 def seed_of(*identity: Any) -> int:
     """Return a seed that depends only on an identity, so that adding a run never changes the others."""
     digest = hashlib.sha256(json.dumps(identity).encode()).digest()
     return int.from_bytes(digest[:4], "little")
-
-
-def with_jobs(kernel: Any, n_jobs: int | None) -> Any:
-    """Return a copy of the kernel with ``n_jobs`` threads; None keeps its own number."""
-    has_jobs = n_jobs is not None and "n_jobs" in parameter_names(kernel)
-    return with_parameters(kernel, {"n_jobs": n_jobs} if has_jobs else {})
 
 
 # -------------------------------------------------------------------- candidates of "auto"
@@ -139,6 +121,8 @@ def auto_candidates(graphs: Graphs, n_jobs: int | None = None, *, with_counts: b
         *_views_of_edge_vectors(graphs),
     ]
     candidates += [candidate for view in views for candidate in _in_view(view, graphs)]
+    if n_jobs is None:
+        return candidates
     return [replace(candidate, kernel=with_jobs(candidate.kernel, n_jobs)) for candidate in candidates]
 
 

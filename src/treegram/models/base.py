@@ -42,8 +42,9 @@ from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.input_checks import outside_level
 from treegram.kernels.registry import AUTO, PRECOMPUTED
-from treegram.models.auto import Candidate, auto_candidates
+from treegram.models.auto import auto_candidates
 from treegram.models.search import (
+    Candidate,
     Data,
     Fits,
     Precomputed,
@@ -443,8 +444,8 @@ def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
     """Return the sorted classes and the code of each graph's class; raise if there are fewer than two classes."""
     classes, codes = np.unique(check_targets(y), return_inverse=True)
     if len(classes) < 2:
-        found = f"{counted(len(codes), 'graph')} of class {classes[0]!s} alone" if len(classes) else "no graphs"
-        raise ValueError(f"Classification needs at least two classes; got {found}.")
+        content = f"{counted(len(codes), 'graph')} of class {classes[0]!s} alone" if len(classes) else "no graphs"
+        raise ValueError(f"Classification needs at least two classes; got {content}.")
     return classes, codes.astype(np.int64)
 
 

@@ -16,7 +16,6 @@ from treegram._core.params import parameters
 from treegram._core.types import Floats
 from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import (
-    Candidate,
     Fitted,
     Screening,
     evenly_spaced,
@@ -26,6 +25,7 @@ from treegram.models.auto import (
 )
 from treegram.models.base import CombiningModel, DecisionParts, check_weights
 from treegram.models.gp import PredictsByProcess, decompose, mean_diagonal
+from treegram.models.search import Candidate
 
 __all__ = ["GraphRegressor", "learn_weights"]
 

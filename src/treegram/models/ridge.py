@@ -286,11 +286,11 @@ def _score_ridges(
 ) -> tuple[Floats, Fits]:
     """Return the score on the test part for each alpha."""
     y, alphas = data.targets, data.strengths
-    own, of_test = (None if data.weights is None else data.weights[part] for part in (train, test))
+    of_train, of_test = (None if data.weights is None else data.weights[part] for part in (train, test))
     if leaves_one_out:
-        predicted = _predict_left_out(K, y, alphas, own)
+        predicted = _predict_left_out(K, y, alphas, of_train)
     else:
-        predicted = _predict_ridges(K, y, train, test, alphas, own)
+        predicted = _predict_ridges(K, y, train, test, alphas, of_train)
     if scorer is None:
         errors = np.average((predicted - y[test][:, None]) ** 2, axis=0, weights=of_test)
         return 1.0 - errors / (y.var() or 1.0), Fits(len(alphas))

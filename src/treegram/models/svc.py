@@ -256,8 +256,8 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         starts = np.concatenate([[0], np.cumsum(self.n_support_)])
         weights = np.zeros((len(split_pipeline(kernel)[1].graphs_), len(pairs)))
         for pair, (i, j) in enumerate(pairs):
-            for own, row in ((i, j - 1), (j, i)):  # the row with the coefficients of a class against the other
-                members = slice(starts[own], starts[own + 1])
+            for code, row in ((i, j - 1), (j, i)):  # the row with the coefficients of a class against the other
+                members = slice(starts[code], starts[code + 1])
                 weights[self.support_[members], pair] = self.dual_coef_[row, members]
         if len(classes) == 2:
             return [(kernel, -weights)], -self.intercept_, (classes[1],)
@@ -348,7 +348,7 @@ def _score_machines(
     predicted = classes[vote(decisions, len(classes))]
     of_test = (data.graphs[test], classes[codes[test]], weights)
     scores = [
-        rate(scorer, ClassAnswers(some, classes, one_against_rest(decided, len(classes))), *of_test)
-        for some, decided in zip(predicted, decisions, strict=True)
+        rate(scorer, ClassAnswers(answers, classes, one_against_rest(of_strength, len(classes))), *of_test)
+        for answers, of_strength in zip(predicted, decisions, strict=True)
     ]
     return np.array(scores, dtype=np.float64), fits
