@@ -180,6 +180,7 @@ def test_ids_with_a_null_in_parquet_are_missing():
         ("few.csv", b"smiles,y,y\nC,1,2\n", "few.csv:1: 2 columns are called 'y'; rename all but one."),
         ("few.smi", b"smiles y y\nC 1 2\n", "few.smi:1: 2 columns are called 'y'; rename all but one."),
         ("few.csv", b"smiles,Y,y\nC,1,2\n", None),
+        ("few.csv", b"\n\nsmiles,y\n\nC,1\n\n", None),
         ("few.csv", b"smiles,yY,Yy\nC,1,2\n", None),
         ("few.csv", "smiles,y,\nC,1,\n".encode("utf-8-sig"), None),
         ("few.csv", "smiles,y\nC,\xe4\n".encode("latin-1"), "few.csv:2: the file is not UTF-8 text: it has the byte 0xe4"),

@@ -113,12 +113,12 @@ def parse_csv(text: str, source: str, delimiter: str) -> CellTable:
     flat: list[str] = []  # all cells, row by row: a list for each row would keep the garbage collector busy
     lines, problems = [], []
     try:
-        names = [name.strip() for name in next(reader, [])]
+        names = [name.strip() for name in next(filter(None, reader), [])]  # blank lines have no fields
         check_names(names, source)
         _check_delimiter(names, source, delimiter)
         width = len(names)
         for row in reader:
-            if not row:  # a blank line
+            if not row:
                 continue
             is_ragged = len(row) != width
             flat.extend([""] * width if is_ragged else row)
