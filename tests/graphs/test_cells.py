@@ -69,53 +69,54 @@ def read_values(read, cells):
 READERS = [read_csv, read_smi, read_sdf, read_node_tables, read_parquet]
 
 
-@pytest.mark.parametrize("read", READERS)
-@pytest.mark.parametrize(
-    ("cells", "ids", "values", "kind"),
-    [
-        (["1", "2", "-3", "+4"], [0, 1, 2, 3], [1, 2, -3, 4], "i"),
-        (["1", "1.5", "1e1", ".5"], [0, 1, 2, 3], [1, 1.5, 10, 0.5], "f"),
-        (["1.0", "0.0", "1e1", "3."], [0, 1, 2, 3], [1, 0, 10, 3], "i"),
-        (["10.25", "NA", "n/a", "3"], [0, 3], [10.25, 3], "f"),
-        (["-", "1", "?", "2"], [1, 3], [1, 2], "i"),
-        (["None", "high", "NULL", "low"], [1, 3], ["high", "low"], "U"),
-        (["nan", "NaN", "7", "8"], [2, 3], [7, 8], "i"),
-        (["1_0", "2_0", "a", "b"], [0, 1, 2, 3], ["1_0", "2_0", "a", "b"], "U"),
-        (["True", "False", "", "True"], [0, 1, 3], ["True", "False", "True"], "U"),
-        (["1e19", "2", "3", "4"], [0, 1, 2, 3], [1e19, 2, 3, 4], "f"),
-    ],
-)
-def test_every_reader_reads_cells_alike(read, cells, ids, values, kind):
-    ids_with_value, y = read_values(read, cells)
-    assert (ids_with_value.tolist(), y.tolist(), y.dtype.kind) == (ids, values, kind)
+# A parametrized test has at most six variants in the fast tier, so that readers are variants, and cases are not.
+VALUES = [
+    (["1", "2", "-3", "+4"], [0, 1, 2, 3], [1, 2, -3, 4], "i"),
+    (["1", "1.5", "1e1", ".5"], [0, 1, 2, 3], [1, 1.5, 10, 0.5], "f"),
+    (["1.0", "0.0", "1e1", "3."], [0, 1, 2, 3], [1, 0, 10, 3], "i"),
+    (["10.25", "NA", "n/a", "3"], [0, 3], [10.25, 3], "f"),
+    (["-", "1", "?", "2"], [1, 3], [1, 2], "i"),
+    (["None", "high", "NULL", "low"], [1, 3], ["high", "low"], "U"),
+    (["nan", "NaN", "7", "8"], [2, 3], [7, 8], "i"),
+    (["1_0", "2_0", "a", "b"], [0, 1, 2, 3], ["1_0", "2_0", "a", "b"], "U"),
+    (["True", "False", "", "True"], [0, 1, 3], ["True", "False", "True"], "U"),
+    (["1e19", "2", "3", "4"], [0, 1, 2, 3], [1e19, 2, 3, 4], "f"),
+]
 
 
 @pytest.mark.parametrize("read", READERS)
-@pytest.mark.parametrize(
-    ("cells", "place", "message"),
-    [
-        (["1", "2", "inf", "4"], 2, "the column 'Y' has 'inf', which is not a finite number."),
-        (["1", "2", "3", "-1e400"], 3, "has '-1e400', which is not a finite number."),
-        (["1", "1e300", "3", "4"], 1, "has '1e300', which is too large to compute with."),
-        (["1", "2", "9007199254740993", "9007199254740992"], 2, "has '9007199254740993', a whole number beyond 2**53"),
-        (["1.5", "2", "low", "4"], 2, "has 'low', but .* has the number 1.5. A column must hold only numbers"),
-        (["1_0", "20", "30", "40"], 0, "has '1_0', but .* has the number 20."),
-        (["a", "inf", "b", "c"], 0, "has 'a', but .* has the number inf"),
-        (["1,5", "2,5", "0,1", "-3,25"], 0, "has '1,5', a number with a decimal comma. Write it with a point."),
-        (["1", "2", "0,1", "3"], 2, "has '0,1', a number with a decimal comma."),
-    ],
-)
-def test_every_reader_refuses_alike(read, cells, place, message):
-    pattern = message.replace("'Y'", "'[y3]'").replace("**", r"\*\*")
-    places = {
-        read_csv: f"few.csv:{place + 2}",
-        read_smi: f"few.smi:{place + 1}",
-        read_sdf: f"few.sdf: record {place + 1}",
-        read_node_tables: f"graphs.csv:{place + 2}",
-        read_parquet: f"graphs.parquet: row {place}",
-    }
-    with pytest.raises(tg.DatasetError, match=f"^{places[read]}: .*{pattern}"):
-        read_values(read, cells)
+def test_every_reader_reads_cells_alike(read):
+    for cells, ids, values, kind in VALUES:
+        ids_with_value, y = read_values(read, cells)
+        assert (ids_with_value.tolist(), y.tolist(), y.dtype.kind) == (ids, values, kind)
+
+
+REFUSED = [
+    (["1", "2", "inf", "4"], 2, "the column 'Y' has 'inf', which is not a finite number."),
+    (["1", "2", "3", "-1e400"], 3, "has '-1e400', which is not a finite number."),
+    (["1", "1e300", "3", "4"], 1, "has '1e300', which is too large to compute with."),
+    (["1", "2", "9007199254740993", "9007199254740992"], 2, "has '9007199254740993', a whole number beyond 2**53"),
+    (["1.5", "2", "low", "4"], 2, "has 'low', but .* has the number 1.5. A column must hold only numbers"),
+    (["1_0", "20", "30", "40"], 0, "has '1_0', but .* has the number 20."),
+    (["a", "inf", "b", "c"], 0, "has 'a', but .* has the number inf"),
+    (["1,5", "2,5", "0,1", "-3,25"], 0, "has '1,5', a number with a decimal comma. Write it with a point."),
+    (["1", "2", "0,1", "3"], 2, "has '0,1', a number with a decimal comma."),
+]
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_every_reader_refuses_alike(read):
+    for cells, place, message in REFUSED:
+        pattern = message.replace("'Y'", "'[y3]'").replace("**", r"\*\*")
+        places = {
+            read_csv: f"few.csv:{place + 2}",
+            read_smi: f"few.smi:{place + 1}",
+            read_sdf: f"few.sdf: record {place + 1}",
+            read_node_tables: f"graphs.csv:{place + 2}",
+            read_parquet: f"graphs.parquet: row {place}",
+        }
+        with pytest.raises(tg.DatasetError, match=f"^{places[read]}: .*{pattern}"):
+            read_values(read, cells)
 
 
 def test_parquet_cells_keep_their_types():
@@ -169,9 +170,7 @@ def test_ids_with_a_null_in_parquet_are_missing():
         load("nodes.csv", Namespace(target=["y"], **paths))
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+FILES = [
         ("few.csv", b"id;smiles;y\n1;CCO;2\n", "few.csv:1: the file seems to be separated by semicolons. Save it as .csv with"),
         ("few.csv", b"id\tsmiles\n1\tCCO\n", "few.csv:1: the file seems to be separated by tabs."),
         ("few.csv", b"", "few.csv: the file is empty; its first line must name the columns."),
@@ -186,17 +185,19 @@ def test_ids_with_a_null_in_parquet_are_missing():
         ("few.csv", "smiles,y\nC,\xe4\n".encode("latin-1"), "few.csv:2: the file is not UTF-8 text: it has the byte 0xe4"),
         ("few.csv", "smiles,y\nC,1\n".encode("utf-16"), "few.csv:1: the file is not UTF-8 text: it has the byte 0xff"),
         ("few.csv", b"smiles,y\nC,1\nCC,1,2\n", "few.csv:3 (''): the line has 3 fields, but the first line names 2 columns"),
-    ],
-)  # fmt: skip
-def test_files_with_a_problem_are_refused_in_one_sentence(name, content, message):
-    Path(name).write_bytes(content)
-    if message is None:
-        assert len(tg.load_molecules(name)[0]) == 1
-        return
-    with pytest.raises(tg.DatasetError) as caught:
-        tg.load_molecules(name)
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
+    ]  # fmt: skip
+
+
+def test_files_with_a_problem_are_refused_in_one_sentence():
+    for name, content, message in FILES:
+        Path(name).write_bytes(content)
+        if message is None:
+            assert len(tg.load_molecules(name)[0]) == 1
+            continue
+        with pytest.raises(tg.DatasetError) as caught:
+            tg.load_molecules(name)
+        assert str(caught.value).startswith(message)
+        assert "\n" not in str(caught.value)
 
 
 def test_two_columns_that_differ_in_case_are_not_mixed_up():
@@ -208,24 +209,24 @@ def test_two_columns_that_differ_in_case_are_not_mixed_up():
         tg.load_molecules("few.csv", target="ab")
 
 
-@pytest.mark.parametrize(
-    ("values", "task"),
-    [
-        (np.array(["a", "b", "c"]), "classification"),
-        (np.array([True, False]), "classification"),
-        (np.array([0.5, 1.0]), "regression"),
-        (np.array([-1, 1] * 50), "classification"),
-        (np.array([1.0, 2.0] * 50), "classification"),
-        (np.arange(392) % 168 + 300, "regression"),  # wavelengths
-        (np.arange(76) % 29, "regression"),
-        (np.arange(5000) % 500, "regression"),
-        (np.arange(600) % 6, None),  # six classes, or marks?
-        (np.arange(3900) % 100, None),  # COIL-RAG, if it were a table
-        (np.arange(267) % 30, None),  # Cuneiform, if it were a table
-        (np.arange(12), None),
-    ],
-)
-def test_the_task_is_guessed_only_where_it_is_clear(values, task):
-    guess, reason = guess_task(values)
-    assert guess == task
-    assert reason.startswith("the targets are ")
+TASKS = [
+    (np.array(["a", "b", "c"]), "classification"),
+    (np.array([True, False]), "classification"),
+    (np.array([0.5, 1.0]), "regression"),
+    (np.array([-1, 1] * 50), "classification"),
+    (np.array([1.0, 2.0] * 50), "classification"),
+    (np.arange(392) % 168 + 300, "regression"),  # wavelengths
+    (np.arange(76) % 29, "regression"),
+    (np.arange(5000) % 500, "regression"),
+    (np.arange(600) % 6, None),  # six classes, or marks?
+    (np.arange(3900) % 100, None),  # COIL-RAG, if it were a table
+    (np.arange(267) % 30, None),  # Cuneiform, if it were a table
+    (np.arange(12), None),
+]
+
+
+def test_the_task_is_guessed_only_where_it_is_clear():
+    for values, task in TASKS:
+        guess, reason = guess_task(values)
+        assert guess == task
+        assert reason.startswith("the targets are ")
