@@ -2,10 +2,11 @@
 
     python benchmarks/auto_design.py MUTAG BZR ENZYMES:300 --folder /tmp/auto   # accuracies of all lists and rules; "NAME:n" draws n graphs
     python benchmarks/auto_design.py --time ENZYMES                             # seconds and accuracy of GraphClassifier itself
+    python benchmarks/auto_design.py --few MUTAG BZR                            # a few graphs: when nothing is learned, and log loss
 
 Gram matrices are made once for a data set and kept in the folder: scales and widths are learned from all of its graphs, never from
 a class; the model itself learns them from training graphs alone. Whatever a rule learns from classes, it learns in the training
-part of an outer fold. Each candidate is one least squares machine; a rule weights their decisions.
+part of an outer fold. Each candidate is one least-squares model; a rule weights their decisions.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 import treegram as tg
 from common import load, table
 from treegram._core.parallel import one_blas_thread
+from treegram.models import auto
 from treegram.models.auto import auto_candidates, class_targets, fit_least_squares, most_likely, stack
 from treegram.models.svc import folds
 
@@ -41,6 +43,7 @@ DESIGN_SETS = [
     "Letter-high:600",
 ]
 OUTER = 10
+FEW, N_DRAWS = (10, 20, 30, 60, 120, 240), 3
 Floats = NDArray[np.float64]
 
 
@@ -52,13 +55,13 @@ def draw(name: str) -> tg.Graphs:
 
 def grams(name: str, graphs: tg.Graphs, folder: Path) -> dict[str, Floats]:
     """Return the Gram matrix of each candidate, from the folder if it is stored there."""
-    found = {}
-    for one in auto_candidates(graphs):
-        path = folder / f"{name}.{one.name}.npy"
+    by_name = {}
+    for candidate in auto_candidates(graphs):
+        path = folder / f"{name}.{candidate.name}.npy"
         if not path.exists():
-            np.save(path, one.kernel.fit_transform(graphs))
-        found[one.name] = np.load(path)
-    return found
+            np.save(path, candidate.kernel.fit_transform(graphs))
+        by_name[candidate.name] = np.load(path)
+    return by_name
 
 
 def single(errors: Floats, held_out: list[Floats], Y: Floats) -> Floats:  # noqa: ARG001
@@ -99,18 +102,18 @@ def score_set(name: str, folder: Path) -> dict[tuple[str, str], float]:
     right: dict[tuple[str, str], list[bool]] = {}
     for train, test in folds(codes, min(OUTER, int(np.bincount(codes).max())), 7):
         Y, ones = class_targets(codes[train], n_classes), np.ones(len(train))
-        machines = [fit_least_squares(K[np.ix_(train, train)], Y, ones) for K in by_name.values()]
+        models = [fit_least_squares(K[np.ix_(train, train)], Y, ones) for K in by_name.values()]
         decisions = [
-            K[np.ix_(test, train)] @ one.coefficients + one.intercept
-            for K, one in zip(by_name.values(), machines, strict=True)
+            K[np.ix_(test, train)] @ model.coefficients + model.intercept
+            for K, model in zip(by_name.values(), models, strict=True)
         ]
         for left_out in ["", *names]:
-            kept = [i for i, one in enumerate(names) if one != left_out]
-            errors, held_out = np.array([machines[i].error for i in kept]), [machines[i].loo_predictions for i in kept]
+            kept = [i for i, candidate in enumerate(names) if candidate != left_out]
+            errors, held_out = np.array([models[i].error for i in kept]), [models[i].loo_predictions for i in kept]
             for rule, weigh in RULES.items():
                 total = np.tensordot(weigh(errors, held_out, Y), [decisions[i] for i in kept], 1)
-                found = (most_likely(total) == codes[test]).tolist()
-                right.setdefault((f"without {left_out}" if left_out else "all", rule), []).extend(found)
+                is_right = (most_likely(total) == codes[test]).tolist()
+                right.setdefault((f"without {left_out}" if left_out else "all", rule), []).extend(is_right)
     return {key: 100 * float(np.mean(values)) for key, values in right.items()}
 
 
@@ -129,6 +132,38 @@ def report(scores: dict[str, dict[tuple[str, str], float]]) -> str:
             table("Leave one data set out", ["left out", "best on the others", "scored", "best there"], left),
         ]
     )
+
+
+def try_few(names: list[str]) -> str:
+    """Fit a few graphs, with true and with shuffled classes; tabulate how often nothing is learned, and the log loss on others.
+
+    "no doubt": the temperature is fitted without graphs of unknown class.
+    """
+    rows, rng = [], np.random.default_rng(0)
+    sets = [draw(name) for name in names]
+    for n in FEW:
+        row: list[str] = [str(n)]
+        for is_shuffled in (False, True):
+            n_nothing, losses = 0, {0.0: [], 2.0: []}
+            for graphs in [graphs for graphs in sets for _ in range(N_DRAWS)]:
+                order = rng.permutation(len(graphs))
+                train, test = order[:n], order[n : n + 150]
+                codes = np.unique(graphs.targets, return_inverse=True)[1]
+                codes = rng.permutation(codes) if is_shuffled else codes
+                test = test[np.isin(codes[test], codes[train])]
+                if len(np.unique(codes[train])) < 2:
+                    continue
+                for auto._UNKNOWN in losses:
+                    model = tg.GraphClassifier().fit(graphs[train], codes[train])
+                    p = model.predict_proba(graphs[test])
+                    chosen = p[np.arange(len(test)), np.searchsorted(model.classes_, codes[test])]
+                    losses[auto._UNKNOWN].append(-np.log(np.maximum(chosen, 1e-300)).mean())
+                n_nothing += not any(coefficients.any() for coefficients in model.dual_coefs_)
+            row.append(f"{100 * n_nothing / len(losses[2.0]):.0f} %")
+            row += [] if is_shuffled else [f"{np.mean(losses[unknown]):.3f}" for unknown in losses]
+        rows.append(row)
+    header = ["graphs", "nothing learned", "log loss, no doubt", "log loss", "nothing learned, shuffled classes"]
+    return table(f"A few graphs of {', '.join(names)}, {N_DRAWS} draws each", header, rows)
 
 
 def time_model(name: str) -> None:
@@ -153,6 +188,7 @@ def main() -> None:
     parser.add_argument("data", nargs="*", default=DESIGN_SETS)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "auto_design")
     parser.add_argument("--time", action="store_true")
+    parser.add_argument("--few", action="store_true")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings(), one_blas_thread():
@@ -160,6 +196,8 @@ def main() -> None:
         if args.time:
             for name in args.data:
                 time_model(name)
+        elif args.few:
+            print(try_few(args.data))
         else:
             print(report({name: score_set(name, args.folder) for name in args.data}))
 

@@ -72,7 +72,7 @@ def demo(cache: str) -> str:
 
 
 def ten_lines(cache: str) -> str:
-    """Run the first program of the README, which needs a data set: GraphSVC("auto") and explanations."""
+    """Run the first program of the README, which needs a data set: GraphClassifier and explanations."""
     if DATA_DIR is None:
         return "-"
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")

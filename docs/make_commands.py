@@ -17,7 +17,7 @@ HEAD = """Commands
 ========
 
 ``treegram COMMAND --help`` prints what is on this page. Every command also has ``--verbose``, which logs progress to stderr when it is not a
-terminal. Results go to stdout, everything else to stderr. The exit code is 0 after success, 2 after wrong usage or bad input (with one line
+terminal. Commands that take DATA have all the options of DATA; those for one kind of input are listed under ``treegram info``. Results go to stdout, everything else to stderr. The exit code is 0 after success, 2 after wrong usage or bad input (with one line
 that says what is wrong), 130 after Ctrl-C, and 1 after a bug.
 """
 
@@ -48,7 +48,8 @@ def _command(name: str) -> Iterator[str]:
             if "--help" not in action.option_strings
         ]
         if actions:
-            yield f".. rubric:: {(group.title or '').capitalize()}\n"
+            title = group.title or ""
+            yield f".. rubric:: {title[:1].upper()}{title[1:]}\n"
             yield from (_argument(action) for action in actions)
 
 

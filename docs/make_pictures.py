@@ -110,7 +110,7 @@ ANSWERS = {
     (0.9, 7.0): "WL, WLOA\n\nODDST for readable trees\nNSPDK for pairs of balls",
     (9.4, 5.0): "ODDCLFeatures\nand a linear model,\nchunk by chunk",
     (2.2, 2.6): "CentroidDistance,\nthen ODDCL or WLCL",
-    (7.0, 2.6): "WLCL and ODDCL, raw and\nafter ScaleAttributes:\nGraphSVC() compares them",
+    (7.0, 2.6): "WLCL and ODDCL, raw and\nafter ScaleAttributes:\nGraphSVC([...]) compares them",
 }
 ARROWS = [
     ((3.4, 9.0), (0.9, 7.0), "no"),

@@ -113,7 +113,7 @@ def test_gram_grid_over_one_parameter_takes_the_other_from_its_option(run, folde
         (["--node-kernel", "linear"], "node_kernel", "linear"),
         (["--missing-labels", "constant"], "missing_labels", "constant"),
         (["--use-edge-labels"], "use_edge_labels", True),
-        (["--no-normalize"], "normalize", False),
+        (["--normalize", "no"], "normalize", False),
         (["--jobs", "2"], "n_jobs", 2),
     ],
 )
@@ -125,7 +125,8 @@ def test_gram_options_set_kernel_parameters(run, folder, words, parameter, value
 
 def test_gram_finds_data_in_the_data_folder(run, folder, monkeypatch, tmp_path_factory):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    assert run("gram", "TINY", "--data-dir", folder, "--no-download", "-o", "K.npz")[0] == 0
+    monkeypatch.setenv("TREEGRAM_DATA", str(folder))
+    assert run("gram", "TINY", "--no-download", "-o", "K.npz")[0] == 0
 
 
 # -------------------------------------------------------------------- kernels and their options
@@ -158,7 +159,8 @@ def test_kernel_help_describes_every_parameter(run, name, monkeypatch):
     assert set(texts) == set(KERNELS[name]().get_params())
     for parameter, text in texts.items():
         if parameter != "n_jobs":
-            assert "--" + parameter.replace("_", "-") in out
+            option = parameter.replace("_", "-")
+            assert f"--{option} " in out or f"--no-{option} " in out
             assert text in out
         assert "`" not in text
         assert "\\" not in text
@@ -227,7 +229,7 @@ def test_new_kernel_gets_its_options_without_extra_code(run, folder, monkeypatch
         ("gram ENZMES --no-download -o K.npz", "Unknown data set 'ENZMES'"),
         ("gram none/TINY -o K.npz", "The folder none/TINY does not exist"),
         ("gram TINY --node-kernel chi2 -o K.npz", "egative"),
-        ("gram TINY --lam 1e200 --no-normalize -o K.npz", "lam ** size overflows: at depth=3"),
+        ("gram TINY --lam 1e200 --normalize no -o K.npz", "lam ** size overflows: at depth=3"),
         ("info none/TINY", "treegram info: error: The folder none/TINY does not exist"),
         ("demo --graphs 0", "argument --graphs: expected a whole number of at least 1, got '0'"),
         ("demo -o TINY/TINY_A.txt", "treegram demo: error: TINY/TINY_A.txt: File exists"),
@@ -286,9 +288,8 @@ def test_no_partial_file_is_left(run, folder, monkeypatch, error, code, message)
 
 @pytest.mark.parametrize("command", ["gram TINY -o K.npz", "info TINY"])
 def test_ctrl_c_exits_with_130(run, folder, monkeypatch, command):
-    name = command.split()[0]
-    __import__(f"treegram.cli.{name}")
-    monkeypatch.setattr(f"treegram.cli.{name}.load_data", raising(KeyboardInterrupt()))
+    monkeypatch.setattr("treegram.cli._data.load", raising(KeyboardInterrupt()))
+    monkeypatch.setattr("treegram.cli.gram.load", raising(KeyboardInterrupt()))
     assert run(*command.split()) == (130, "", "Interrupted; no partial files were left.\n")
     assert files(folder) == []
 

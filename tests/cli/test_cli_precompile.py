@@ -21,7 +21,7 @@ tg.ODDCL(depth=3, lam=1.2).fit_transform(graphs)
 tg.GraphSVC(tg.ODDCL(counting="visits"), cv=3).fit(graphs, y).predict(graphs[:5])
 tg.ODDCL().gram_grid(graphs, {"depth": [0, 1], "lam": [0.5, 1]})
 tg.NSPDK().fit_transform(graphs)
-tg.explain(tg.GraphSVC("auto", cv=3).fit(graphs, y), graphs[:5])
+tg.explain(tg.GraphClassifier().fit(graphs, y), graphs[:5])
 print(compilations.count)
 """
 

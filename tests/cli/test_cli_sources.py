@@ -156,19 +156,19 @@ def test_evaluate_and_explain_read_tables(run):
         ("info --nodes nodes.csv", "--nodes and --edges must be given together"),
         (f"info digits {TABLES}", "give DATA, or --nodes and --edges, but not both"),
         (f"info {TABLES} --target y", "--target needs --graphs FILE, a table with one row per graph."),
-        (f"info {TABLES} --graphs graphs.csv --target Y", "graphs.csv: no column is called 'Y'; there are graph, class, y, some; did you mean y?"),
-        (f"info {TABLES} --graphs edges.csv --target length", "edges.csv: the graph 'g0' has more than one row."),
-        (f"info {TABLES} --attributes mass", "attributes: the nodes have no 'mass'; they have 'charge', 'graph', 'label', 'node', 'place', 'remark'."),
-        (f"info {TABLES} --attributes remark", "attributes: nodes: row 0 has 'note' for 'remark'; expected a number"),
-        (f"info {TABLES} --graph-column molecule", "graph: the nodes have no 'molecule'"),
-        (f"info {TABLES} --source-column first", "source: the edges have no 'first'"),
+        (f"info {TABLES} --graphs graphs.csv --target yy", "graphs.csv: no column is called 'yy'; there are 'graph', 'class', 'y', 'some'; did you mean y?"),
+        (f"info {TABLES} --graphs edges.csv --target length", "edges.csv:3: the graph 'g0' has more than one row, the first is edges.csv:2."),
+        (f"info {TABLES} --attributes mass", "nodes.csv: no column is called 'mass'; there are 'graph', 'node', 'label', 'charge', 'place', 'remark'."),
+        (f"info {TABLES} --attributes remark", "nodes.csv:2: expected numbers in the column 'remark'; got 'note'."),
+        (f"info {TABLES} --graph-column molecule", "nodes.csv: no column is called 'molecule'"),
+        (f"info {TABLES} --edge-from first", "edges.csv: no column is called 'first'"),
         (f"info {TABLES} --hydrogens", "--hydrogens is for files of molecules (.smi, .sdf, .csv, .tsv), which nodes.csv is not."),
         ("info --nodes nodes.txt --edges edges.csv", "nodes.txt: the name of a table must end in .csv, .tsv or .parquet."),
-        ("info --nodes none.csv --edges edges.csv", "none.csv: No such file or directory"),
-        ("info --nodes ragged.csv --edges edges.csv", "ragged.csv: the number of columns changed from 2 to 1 at row 3"),
-        ("info --nodes twice.csv --edges edges.csv", "twice.csv: two columns have the same name; the first line has graph, graph."),
+        ("info --nodes none.csv --edges edges.csv", "none.csv cannot be read: No such file or directory"),
+        ("info --nodes ragged.csv --edges edges.csv", "ragged.csv:3: the line has 1 field, but the first line names 2 columns."),
+        ("info --nodes twice.csv --edges edges.csv", "twice.csv:1: 2 columns are called 'graph'; rename all but one."),
         ("info --nodes nothing.csv --edges edges.csv", "nothing.csv: the file is empty; its first line must name the columns."),
-        ("info --nodes holes.csv --edges one.csv", "nodes: row 1 has no value for 'label'"),
+        ("info --nodes holes.csv --edges one.csv", "holes.csv:3: no value for 'label'. Fill or remove missing values first."),
         ("fit digits --edge-label x -o m.tgm", "--edge-label is for tables (--nodes and --edges), which digits is not."),
         (f"gram {TABLES} --compare-with digits -o K.npz", "--compare-with compares two values of DATA"),
     ],
@@ -186,11 +186,13 @@ def test_invalid_tables_are_rejected(run, words, message):
 def test_targets_without_values_are_rejected(run):
     pytest.importorskip("rdkit")
     Path("empty.csv").write_text("graph,y\n" + "".join(f"g{i},\n" for i in range(N_GRAPHS)))
-    refused(run, f"info {TABLES} --graphs empty.csv --target y", "empty.csv: no graph has a value for 'y'.")
+    refused(run, f"info {TABLES} --graphs empty.csv --target y", "No graph of nodes.csv has a value for 'y'.")
     Path("molecules.csv").write_text("smiles,y\nCCO,\nCCN,\n")
-    refused(run, "info molecules.csv --target y", "molecules.csv: no molecule has a value for 'y'.")
+    refused(run, "info molecules.csv --target y", "No graph of molecules.csv has a value for 'y'.")
     Path("bytes.csv").write_bytes(b"graph,node\n\xff\xfe,1\n")
-    refused(run, "info --nodes bytes.csv --edges edges.csv", "bytes.csv: 'utf-8' codec can't decode byte 0xff")
+    refused(
+        run, "info --nodes bytes.csv --edges edges.csv", "bytes.csv:2: the file is not UTF-8 text: it has the byte 0xff"
+    )
 
 
 @pytest.mark.filterwarnings("always")
@@ -285,8 +287,8 @@ def test_predict_and_info_read_molecules_from_standard_input(run, feed):
     assert (code, err) == (0, "")
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["prediction"] for line in lines] == ["True", "False"]
-    assert [(line["graph"], line["smiles"]) for line in lines] == [("pentanol", "CCCCCO"), ("CCCCCN", "CCCCCN")]
-    assert list(lines[0])[2:] == ["prediction", "probability of False", "probability of True"]
+    assert [(line["graph"], line["smiles"]) for line in lines] == [("pentanol", "CCCCCO"), (1, "CCCCCN")]
+    assert list(lines[0])[2:] == ["prediction"]
     feed("id,text\n1,CCCCCO\n")
     assert len(rows(run("predict model.tgm - --smiles-column text")[1])) == 1
     feed("CCO\nCCN\n")
@@ -295,6 +297,31 @@ def test_predict_and_info_read_molecules_from_standard_input(run, feed):
     assert json.loads(out)["n_graphs"] == 2
     feed("C(\n")
     assert run("info -")[2].startswith("treegram info: error: standard input:1 ('C('): RDKit says: ")
+
+
+def test_a_column_names_the_molecules(run):
+    pytest.importorskip("rdkit")
+    write("train.csv", ["id", "CAS", "smiles", "y"], [(i, f"64-{i}", "C" * (i + 1) + "O", i / 3) for i in range(9)])
+    assert run("fit train.csv --target y --kernel wl --jobs 1 -o model.tgm")[0] == 0
+    assert [row["graph"] for row in rows(run("predict model.tgm train.csv")[1])] == [str(i) for i in range(9)]
+    table = rows(run("predict model.tgm train.csv --name-column cas")[1])
+    assert [row["graph"] for row in table] == [f"64-{i}" for i in range(9)]
+    refused(run, "predict model.tgm train.csv --name-column CSA", "train.csv: no column is called 'CSA'; there are 'id', 'CAS'")
+
+
+@pytest.mark.filterwarnings("ignore:The table of nodes")
+def test_errors_in_tables_name_the_line(run):
+    edges = Path("edges.csv").read_text()
+    for damaged, message in [
+        (edges.replace("g0,n0,", "g0,n9,", 1), "edges.csv:2 has source 'n9' of graph 'g0', which is not in the node table."),
+        (edges.replace(",length\n", ",length\n\n\n").replace("g0,n0,", "g0,n9,", 1), "edges.csv:4 has source 'n9'"),
+    ]:
+        Path("edges.csv").write_text(damaged)
+        refused(run, f"info {TABLES}", message)
+    Path("edges.csv").write_text(edges)
+    nodes = Path("nodes.csv").read_text().splitlines()
+    Path("nodes.csv").write_text("\n".join([*nodes, nodes[1]]))
+    refused(run, f"info {TABLES}", f"nodes.csv:{len(nodes) + 1} and nodes.csv:2 have the same node 'n0' of graph 'g0'.")
 
 
 @pytest.mark.filterwarnings("always")

@@ -182,8 +182,8 @@ def test_finished_run_is_printed_without_computing(run, store, finished, monkeyp
 
 
 def test_data_is_hashed_once(run, store, monkeypatch):
-    digest, hashed = checks._digest, []
-    monkeypatch.setattr(checks, "_digest", lambda *data: hashed.append(data) or digest(*data))
+    digest, hashed = checks.digest_graphs, []
+    monkeypatch.setattr(checks, "digest_graphs", lambda graphs: hashed.append(graphs) or digest(graphs))
     assert run("reproduce", "small.toml")[0] == 0
     assert len(hashed) == 2
 
@@ -457,7 +457,7 @@ def test_evaluate_does_not_mix_classification_and_regression(run, folder, sets):
     save_with(sets, np.linspace(0, 1, 24))
     code, out, err = run("evaluate", "A", "B", "--kernel", "wl")
     assert is_one_line(code, out, err)
-    assert "A: The targets are numbers, not classes. Use --task " in err
+    assert "The targets of B are classes, and those of A measurements; evaluate these data sets one by one." in err
     code, out, err = run("evaluate", "A", "--task", "classification")
     assert is_one_line(code, out, err)
     assert "A: The targets are numbers, not classes. Use --task " in err
@@ -558,7 +558,7 @@ def test_evaluate_keeps_groups_together(run, folder, option, value):
     assert "Outer folds keep " in Path(path).with_suffix(".md").read_text()
     code, out, err = run("evaluate", "esol.csv", "--folds", 2, option, value)
     assert is_one_line(code, out, err)
-    assert "Groups need one --target." in err
+    assert "esol.csv has no targets" in err
     code, out, err = run("evaluate", "A", "--folds", 2, option, value)
     assert is_one_line(code, out, err)
     assert f"{option if split == 'groups' else '--split scaffold'} is for molecules" in err
@@ -585,7 +585,7 @@ def test_rare_classes_can_be_dropped(run, folder, sets):
     code, out, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1, "--min-class-size", 5)
     assert code == 0
     assert err.startswith(
-        "treegram evaluate: warning: A: class 7 has fewer than 5 graphs and is left out (min_class_size).\n"
+        "treegram evaluate: warning: A: class 7 has fewer than 5 graphs and is left out (--min-class-size).\n"
     )
     assert sum(len(row.actual) for row in rows("A.sqlite")) == 23
     assert commands("A.sqlite")[0].endswith("--min-class-size 5")

@@ -33,3 +33,25 @@ def test_any_list_of_graphs_is_accepted():
 def test_targets_of_wrong_length_raise(graphs, y):
     with pytest.raises(InvalidGraphError, match="y must have one entry per graph: 2 graphs, got an array of shape"):
         summarize_graphs(graphs, y)
+
+
+def chains(n_columns, n_graphs=20):
+    """Return chains of 40 nodes with steps of about 1.4 in any direction."""
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(n_graphs, 40, n_columns))
+    steps *= rng.uniform(1.2, 1.5, size=(n_graphs, 40, 1)) / np.linalg.norm(steps, axis=2, keepdims=True)
+    return Graphs.from_edges([[(i, i + 1) for i in range(39)]] * n_graphs, attributes=list(steps.cumsum(axis=1)))
+
+
+def test_coordinates_are_noticed():
+    coordinates = chains(3)
+    assert any("look like coordinates" in sentence for sentence in summarize_graphs(coordinates)["warnings"])
+    shuffled = np.random.default_rng(1).permutation(np.asarray(coordinates.attributes))
+    for graphs in (
+        chains(2),
+        coordinates.assign(attributes=shuffled),
+        coordinates.assign(attributes=np.random.default_rng(0).normal(size=shuffled.shape)),
+        Graphs.from_edges([[]], attributes=[np.zeros((1, 3))]),
+        Graphs.from_edges([[(0, 1)]], attributes=[np.zeros((2, 3))]),
+    ):
+        assert not any("look like coordinates" in sentence for sentence in summarize_graphs(graphs)["warnings"])

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import treegram as tg
 from treegram.cli import main
+from treegram.graphs.molecule_files import read_molecule_rows
 
 SMILES = ["CO", "CCO", "CC(C)O", "OCCC", "OC1CC1", "CCCCO", "CN", "CCN", "CC(C)N", "NCCC", "NC1CC1", "CCCCN"]
 CLASSES = ["alcohol"] * 6 + ["amine"] * 6
@@ -94,7 +95,7 @@ def test_coordinates_in_a_file_are_used():
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [(["1", "-2"], "int64"), (["1", "2.5"], "float64"), (["1e3", "2"], "float64"), (["a", "b"], "<U1")],
+    [(["1", "-2"], "int64"), (["1", "2.5"], "float64"), (["1e3", "2"], "int64"), (["a", "b"], "<U1")],
 )
 def test_targets_get_a_common_type(values, expected):
     write("few.csv", "smiles,y", *(f"C,{value}" for value in values))
@@ -114,22 +115,22 @@ def test_byte_order_mark_windows_lines_and_blank_lines_are_read():
     [
         (
             ["smile,y", "C,1"],
-            r"few\.csv:1: no column is called 'smiles'; there are 'smile', 'y'; did you mean smile\?",
+            r"few\.csv: no column is called 'smiles'; there are 'smile', 'y'; did you mean smile\?",
         ),
-        (["CCO,1", "CCN,2"], r"few\.csv:1: no column is called 'smiles'; there are 'CCO', '1'\."),
-        (["smiles,x", "C,1"], r"few\.csv:1: no column is called 'y'; there are 'smiles', 'x'"),
+        (["CCO,1", "CCN,2"], r"few\.csv: no column is called 'smiles'; there are 'CCO', '1'\."),
+        (["smiles,x", "C,1"], r"few\.csv: no column is called 'y'; there are 'smiles', 'x'"),
         (["smiles,y,smiles", "C,1,C"], r"few\.csv:1: 2 columns are called 'smiles'"),
         (["smiles,y", "C,1", "C,2,3"], r"few\.csv:3 .*the line has 3 fields, but the first line names 2 columns"),
-        (["smiles,y", "C"], r"few\.csv:2 .*the line has 1 fields, but"),
+        (["smiles,y", "C"], r"few\.csv:2 .*the line has 1 field, but"),
         (["smiles,y", "C,1", "C,nan"], r"few\.csv:3 \('C'\): its target is 'nan', which is not a value"),
-        (["smiles,y", "C,inf"], r"few\.csv:2 \('C'\): its target is 'inf', which is not a value"),
+        (["smiles,y", "C,inf"], r"few\.csv:2: the column 'y' has 'inf', which is not a finite number"),
         (["smiles,y", "C,"], r"few\.csv:2 \('C'\): its target is missing"),
         (["smiles,y", ",1"], r"few\.csv:2 \(''\): the SMILES is missing"),
-        (["smiles,y", "C,1", "C,low"], r"few\.csv:3: the target is 'low', but few\.csv:2 has the number 1"),
+        (["smiles,y", "C,1", "C,low"], r"few\.csv:3: the column 'y' has 'low', but few\.csv:2 has the number 1"),
         (["smiles,y", "C1CC,1"], r"few\.csv:2 \('C1CC'\): RDKit says: unclosed ring"),
         (["smiles,y", '"C,1', "C,2"], r"few\.csv:3: unexpected end of data"),
         (["smiles,y", "C" * 200_000 + ",1"], r"few\.csv:2: field larger than field limit"),
-        (["smiles,y"], r"few\.csv has no valid molecule"),
+        (["smiles,y"], r"few\.csv has no valid molecule: it has no rows\."),
     ],
 )
 def test_invalid_table_raises_with_its_line(lines, message):
@@ -142,9 +143,9 @@ def test_invalid_table_raises_with_its_line(lines, message):
     ("name", "content", "target", "message"),
     [
         ("few.csv", b"", None, "the file is empty; its first line must name the columns"),
-        ("few.csv", b"smiles\n\xff\xfe\n", None, "is not UTF-8 text"),
+        ("few.csv", b"smiles\n\xff\xfe\n", None, "few.csv:2: the file is not UTF-8 text: it has the byte 0xff"),
         ("few.mol2", b"C", None, "must end in .smi, .sdf, .csv, .tsv; got '.mol2'"),
-        ("few.smi", b"C 1\n", "y", "few.smi:1: no column is called 'y'; there are 'smiles', '2'"),
+        ("few.smi", b"C 1\n", "y", "few.smi: no column is called 'y'; there are 'smiles', '2'"),
         ("few.smi", b"CC 1\nC\n", "2", "few.smi:2 ('C'): its target is missing"),
         ("few.sdf", b"garbage\n", None, "few.sdf has no valid molecule"),
         ("few.sdf", b"", None, "has no valid molecule"),
@@ -170,7 +171,7 @@ def test_missing_file_and_invalid_columns_raise():
     for name in ("molecules.sdf", "molecules.smi"):
         with pytest.raises(tg.DatasetError, match="leave out the column"):
             tg.load_molecules(name, smiles_column="text")
-    with pytest.raises(tg.DatasetError, match=r"molecules\.sdf: record 1 .* it has no property 'z'; it has 'y'"):
+    with pytest.raises(tg.DatasetError, match=r"molecules\.sdf: no property is called 'z'; there are 'y'"):
         tg.load_molecules("molecules.sdf", target="z")
 
 
@@ -182,7 +183,7 @@ def test_invalid_records_are_skipped_and_reported():
     Path("molecules.sdf").write_text("$$$$\n".join(text))
     with pytest.warns(
         UserWarning,
-        match=r"^3 molecules of 12 skipped: molecules\.sdf: record 2 \(''\): RDKit .* no property 'y'; it has",
+        match=r"^3 molecules of 12 skipped: molecules\.sdf: record 2 \(''\): RDKit .* record 4 \(''\): its target is missing",
     ):
         graphs, y = tg.load_molecules("molecules.sdf", target="y", on_error="skip")
     assert len(graphs) == 9
@@ -206,6 +207,71 @@ def test_any_bytes_give_graphs_or_a_dataset_error(name, content, with_head):
     except tg.DatasetError as error:
         message = str(error)
     assert name in message
+
+
+# -------------------------------------------------------------------- lines and records that could shift others
+
+
+@pytest.mark.parametrize(
+    ("lines", "target", "names", "y"),
+    [
+        (["", "CO methanol", "CC", "CCO ethanol"], None, ["methanol", "CC", "ethanol"], None),
+        (["CO", "CC ethane"], None, ["CO", "ethane"], None),
+        (["C[C@H](O)F |&1:1| 102 2.5", "CC 103 1.5"], "3", ["102", "103"], [2.5, 1.5]),
+        (["C[C@H](O)F |&1:1,atomProp:0.p.a b| 102 2.5", "CC 103 1.5"], "3", ["102", "103"], [2.5, 1.5]),
+        (["C[C@H](O)F |&1:1|\t102\t2.5", "CC\tethyl alcohol\t1.5"], "3", ["102", "ethyl alcohol"], [2.5, 1.5]),
+        (["C[C@H](O)F\t|&1:1|\t102\t2.5", "CC\t\t1.5"], "3", ["102", "CC"], [2.5, 1.5]),
+        (["SMILES\tID\ty", "C[C@H](O)F |&1:1|\t102\t2.5", "CC\t\t1.5"], "y", ["102", "CC"], [2.5, 1.5]),
+    ],
+)
+def test_columns_of_smi_files_do_not_shift(lines, target, names, y):
+    write("few.smi", *lines)
+    graphs, found = tg.load_molecules("few.smi", target=target)
+    assert graphs.graph_names.tolist() == names
+    assert (found if y is None else found.tolist()) == y
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["CC |&1:1 102"], "few.smi:1 ('CC'): its CXSMILES extension has no second '|'."),
+        (["CC ethane\t2.5"], "few.smi:1 ('CC ethane'): spaces and tabs both separate its columns."),
+        (["\tCC"], "few.smi:1 (''): the SMILES is missing."),
+        (["smiles id", "CC 1 2"], "few.smi:2 ('CC'): the line has 3 fields, but the first line names 2 columns."),
+        (["CC |bad|"], "few.smi:1 ('CC |bad|'): RDKit "),
+    ],
+)
+def test_lines_that_could_shift_are_refused(lines, message):
+    write("few.smi", *lines)
+    with pytest.raises(tg.DatasetError) as caught:
+        tg.load_molecules("few.smi")
+    assert str(caught.value).startswith(message)
+
+
+def test_sdf_records_that_could_be_lost_are_refused():
+    text = Path("molecules.sdf").read_text()
+    Path("few.sdf").write_text(text.replace("$$$$\n", "", 1))
+    with pytest.raises(
+        tg.DatasetError, match=r"^few\.sdf: record 1 holds 2 molecules: the line '\$\$\$\$', which ends"
+    ):
+        tg.load_molecules("few.sdf")
+    Path("few.sdf").write_text(text[: -len("$$$$\n")])  # nothing follows the last record
+    assert len(tg.load_molecules("few.sdf")[0]) == 12
+    Path("few.sdf").write_text("\n\n\n  0  0  0  0  0  0  0  0  0  0999 V2000\nM  END\n$$$$\n")
+    with pytest.raises(tg.DatasetError, match="the record has no atoms"):
+        tg.load_molecules("few.sdf")
+    Path("few.sdf").write_text(text.replace(" C  ", " Qq ", 1))
+    with pytest.raises(tg.DatasetError, match=r"record 1 \(''\): RDKit says: Element 'Qq' not found\. Correct it"):
+        tg.load_molecules("few.sdf")
+
+
+def test_names_of_sdf_records_that_cannot_be_read_are_kept():
+    text = Path("molecules.sdf").read_text().split("$$$$\n")
+    text[1] = text[1].replace("V2000", "V9999")
+    Path("few.sdf").write_text("$$$$\n".join(f"m{i}{record}" for i, record in enumerate(text[:4])))
+    rows = read_molecule_rows(Path("few.sdf"))
+    assert rows.names == ["m0", "m1", "m2", "m3"]
+    assert rows.cells.columns == {"y": CLASSES[:4]}
 
 
 # -------------------------------------------------------------------- commands
@@ -240,7 +306,7 @@ def test_model_remembers_how_molecules_were_built(run):
     np.testing.assert_allclose([float(row["std"]) for row in rows], std, rtol=1e-12)
     for words in ("molecules.smi", "molecules.csv --smiles-column smiles"):  # files with their own names
         named = csv.DictReader(io.StringIO(run(f"predict model {words}")[1]))
-        assert [{**row, "graph": row["smiles"]} for row in named] == rows
+        assert [row | {"graph": str(number)} for number, row in enumerate(named)] == rows
 
 
 @pytest.mark.filterwarnings("always")  # as in a separate process
@@ -248,13 +314,19 @@ def test_invalid_molecules_do_not_change_the_others(run):
     write("new.csv", "smiles", "CCCCCO", "C1CC", "CCCCCN")
     run("fit molecules.smi --target 2 --kernel wl --folds 3 --jobs 1 -o model")
     code, out, err = run("predict model new.csv")
-    assert (code, out) == (2, "")
-    assert err.startswith("treegram predict: error: new.csv:3 ('C1CC'): RDKit says: unclosed ring.")
-    assert err.count("\n") == 1
-    code, out, err = run("predict model new.csv --skip-invalid")
-    expected = [["CCCCCO", "CCCCCO", "alcohol"], ["CCCCCN", "CCCCCN", "amine"]]
-    assert [line.split(",")[:3] for line in out.splitlines()[1:]] == expected
-    assert err == "treegram predict: warning: 1 molecule of 3 skipped: new.csv:3 ('C1CC'): RDKit says: unclosed ring.\n"
+    assert code == 0
+    expected = [("CCCCCO", "alcohol", ""), ("C1CC", "", "RDKit says: unclosed ring"), ("CCCCCN", "amine", "")]
+    assert [(row["smiles"], row["prediction"], row["problem"]) for row in csv.DictReader(io.StringIO(out))] == expected
+    assert err == "treegram: note: 1 of 3 rows has no prediction; the column problem says why.\n"
+
+
+@pytest.mark.parametrize("options", ["", "--hydrogens"])
+def test_molecules_of_sdf_files_are_drawn(run, options):
+    """Their hydrogens are atoms in the file, whether or not they are nodes."""
+    assert run(f"fit molecules.sdf --target y --kernel wl --folds 2 --jobs 1 {options} -o model")[0] == 0
+    code, _, err = run("explain model molecules.sdf --select 1,8 -o page.html")
+    assert (code, err) == (0, "")
+    assert Path("page.html").read_text().count("<article") == 2
 
 
 def test_info_gram_and_evaluate_read_molecules(run):

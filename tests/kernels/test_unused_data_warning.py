@@ -13,10 +13,10 @@ from treegram import (
     BinEdgeAttributes,
     DropAttributes,
     FeatureMap,
+    GraphClassifier,
     GraphGP,
     GraphHopper,
     Graphs,
-    GraphSVC,
     KernelSum,
     ShortestPath,
 )
@@ -89,4 +89,4 @@ def test_constant_labels_do_not_warn():
 
 def test_auto_does_not_warn():
     graphs = graphs_with(VECTORS, EDGE_LABELS, EDGE_VECTORS)
-    assert [text for text in messages(lambda: GraphSVC("auto", cv=2).fit(graphs, Y)) if "does not use" in text] == []
+    assert [text for text in messages(lambda: GraphClassifier().fit(graphs, Y)) if "does not use" in text] == []

@@ -1,16 +1,20 @@
 """Tests of GraphClassifier: closed forms match explicit refits, weights and probabilities are correct, no leakage."""
 
 import pickle
+import re
+import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -20,13 +24,24 @@ from treegram import (
     WLCL,
     GraphClassifier,
     Graphs,
+    GraphSVC,
     ScaleAttributes,
+    explain,
     load_digits_graphs,
     load_model,
     save_model,
 )
 from treegram.models import auto
-from treegram.models.auto import ALPHAS, auto_candidates, class_targets, fit_bias, fit_machine, stack
+from treegram.models.auto import (
+    ALPHAS,
+    auto_candidates,
+    class_targets,
+    fit_bias,
+    fit_least_squares,
+    fit_temperature,
+    predict_by_mean,
+    stack,
+)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +68,7 @@ def random_problem(rng, n, n_outputs, rank, scale=1.0):
 def test_leave_one_out_matches_refits_without_the_graph(seed, n, n_outputs, scale):
     rng = np.random.default_rng(seed)
     K, Y, weights = random_problem(rng, n, n_outputs, int(rng.integers(1, 8)), scale)
-    machine = fit_machine(K, Y, weights)
+    model = fit_least_squares(K, Y, weights)
     unit = K.diagonal().mean()
     errors = []
     for alpha in ALPHAS:
@@ -63,12 +78,12 @@ def test_leave_one_out_matches_refits_without_the_graph(seed, n, n_outputs, scal
             A = K[np.ix_(others, others)] / unit + 1.0 + alpha * np.diag(1.0 / weights[others])
             held_out[i] = (K[i, others] / unit + 1.0) @ np.linalg.solve(A, Y[others])
         errors.append(np.average(((Y - held_out) ** 2).mean(axis=1), weights=weights))
-        if alpha == machine.alpha:
-            np.testing.assert_allclose(machine.held_out, held_out, rtol=1e-6, atol=1e-7)
-    assert machine.error == pytest.approx(min(errors), rel=1e-6)
-    coefficients = np.linalg.solve(K / unit + 1.0 + machine.alpha * np.diag(1.0 / weights), Y)
-    np.testing.assert_allclose(machine.coefficients, coefficients / unit, rtol=1e-5, atol=1e-6 / unit)
-    np.testing.assert_allclose(machine.intercept, coefficients.sum(axis=0), rtol=1e-5, atol=1e-6)
+        if alpha == model.alpha:
+            np.testing.assert_allclose(model.loo_predictions, held_out, rtol=1e-6, atol=1e-7)
+    assert model.error == pytest.approx(min(errors), rel=1e-6)
+    coefficients = np.linalg.solve(K / unit + 1.0 + model.alpha * np.diag(1.0 / weights), Y)
+    np.testing.assert_allclose(model.coefficients, coefficients / unit, rtol=1e-5, atol=1e-6 / unit)
+    np.testing.assert_allclose(model.intercept, coefficients.sum(axis=0), rtol=1e-5, atol=1e-6)
 
 
 @settings(max_examples=25, deadline=None)
@@ -77,34 +92,41 @@ def test_leave_one_out_with_landmarks_matches_refits_without_the_graph(seed, n, 
     rng = np.random.default_rng(seed)
     K, Y, weights = random_problem(rng, n, 2, 5)
     landmarks = np.sort(rng.permutation(n)[:n_landmarks])
-    machine = fit_machine(K[:, landmarks], Y, weights, landmarks, alpha=0.3)
+    model = fit_least_squares(K[:, landmarks], Y, weights, landmarks, alpha=0.3)
     unit = K[landmarks, landmarks].mean()
     A = K[:, landmarks] / unit + 1.0
     norm = A[landmarks] + 1e-8 * A[landmarks].diagonal().mean() * np.eye(n_landmarks)
 
     def solve(ids):
         rows = weights[ids, None] * A[ids]
-        return np.linalg.solve(rows.T @ A[ids] + machine.alpha * norm, rows.T @ Y[ids])
+        return np.linalg.solve(rows.T @ A[ids] + model.alpha * norm, rows.T @ Y[ids])
 
     for i in range(n):
-        np.testing.assert_allclose(machine.held_out[i], A[i] @ solve(np.delete(np.arange(n), i)), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            model.loo_predictions[i], A[i] @ solve(np.delete(np.arange(n), i)), rtol=1e-5, atol=1e-6
+        )
     everyone = np.arange(n)
-    np.testing.assert_allclose(
-        K[:, landmarks] @ machine.coefficients + machine.intercept, A @ solve(everyone), atol=1e-6
-    )
+    np.testing.assert_allclose(K[:, landmarks] @ model.coefficients + model.intercept, A @ solve(everyone), atol=1e-6)
+
+
+def test_prediction_by_the_mean_matches_the_definition():
+    rng = np.random.default_rng(0)
+    Y, weights = rng.normal(size=(9, 2)), rng.random(9) + 0.1
+    expected = [np.average(np.delete(Y, i, 0), axis=0, weights=np.delete(weights, i)) for i in range(9)]
+    np.testing.assert_allclose(predict_by_mean(Y, weights), expected)
 
 
 def test_all_solvers_agree():
     rng = np.random.default_rng(0)
     K, Y, weights = random_problem(rng, 30, 2, 40)
-    best = fit_machine(K, Y, weights)
+    best = fit_least_squares(K, Y, weights)
     for other in (
-        fit_machine(K, Y, weights, alpha=best.alpha),
-        fit_machine(K, Y, weights, np.arange(30), alpha=best.alpha),
+        fit_least_squares(K, Y, weights, alpha=best.alpha),
+        fit_least_squares(K, Y, weights, np.arange(30), alpha=best.alpha),
     ):
         assert other.alpha == best.alpha
         np.testing.assert_allclose(other.error, best.error, rtol=1e-5)
-        np.testing.assert_allclose(other.held_out, best.held_out, atol=1e-5)
+        np.testing.assert_allclose(other.loo_predictions, best.loo_predictions, atol=1e-5)
         np.testing.assert_allclose(other.coefficients, best.coefficients, atol=1e-4)
         np.testing.assert_allclose(other.intercept, best.intercept, atol=1e-4)
 
@@ -135,17 +157,17 @@ def test_decision_is_the_weighted_sum_over_kernels(digits):
     model = GraphClassifier(kernels).fit(train, y[:80])
     Y, ones = class_targets(np.unique(y[:80], return_inverse=True)[1], 10), np.ones(80)
     fitted = [clone(kernel) for kernel in kernels]
-    machines = [fit_machine(kernel.fit_transform(train), Y, ones) for kernel in fitted]
-    shares = stack([one.held_out for one in machines], Y, ones)
+    models = [fit_least_squares(kernel.fit_transform(train), Y, ones) for kernel in fitted]
+    shares = stack([one.loo_predictions for one in models], Y, ones)
     kept = [i for i in range(3) if shares[i] >= 0.03]
-    shares = stack([machines[i].held_out for i in kept], Y, ones)
+    shares = stack([models[i].loo_predictions for i in kept], Y, ones)
     expected = sum(
-        share * (fitted[i].transform(test) @ machines[i].coefficients + machines[i].intercept)
+        share * (fitted[i].transform(test) @ models[i].coefficients + models[i].intercept)
         for share, i in zip(shares, kept, strict=True)
     )
     np.testing.assert_allclose(model.decision_function(test), expected, atol=1e-10)
     np.testing.assert_array_equal(model.predict(test), model.classes_[expected.argmax(axis=1)])
-    np.testing.assert_allclose(model.weights_, shares)
+    np.testing.assert_allclose(model.weights_, np.sort(shares)[::-1])
     assert model.weights_.sum() == pytest.approx(1.0)
     parts, intercept, outputs = model._decision_parts()
     assert outputs == tuple(range(10))
@@ -157,11 +179,11 @@ def test_leave_one_out_decisions_match_models_without_the_graph(digits):
     """With one kernel and its regularization, leaving out a graph and refitting gives the same decision."""
     graphs, y = digits
     y = (y >= 5)[:24]
-    model = GraphClassifier([WL(1)]).fit(graphs[:24], y)
+    model = GraphClassifier([ODDCL(depth=1)]).fit(graphs[:24], y)
     for i in (0, 7, 23):
         others = np.delete(np.arange(24), i)
         Y = class_targets(y[others].astype(int), 2)
-        kernel = WL(1)
+        kernel = ODDCL(depth=1)
         K = kernel.fit_transform(graphs[others])
         c = np.linalg.solve(K + 1.0 + model.alphas_[0] * np.eye(23), Y)
         expected = (kernel.transform(graphs[i : i + 1]) + 1.0) @ c
@@ -173,13 +195,10 @@ def test_default_model(digits, fitted):
     assert fitted.score(graphs[100:], y[100:]) > 0.85
     assert len(fitted.kernels_) == len(fitted.weights_) == len(fitted.dual_coefs_) == len(fitted.alphas_)
     assert fitted.weights_.min() > 0
-    notes = [record["note"] for record in fitted.search_results_]
-    assert sum(note.startswith("weight 0.") for note in notes) == len(fitted.kernels_)
-    names = {record["candidate"] for record in fitted.search_results_}
+    records = fitted.search_results_
+    assert sum(record["weight"] is not None for record in records) == len(fitted.kernels_)
+    names = {record["candidate"] for record in records}
     assert names == {one.name for one in auto_candidates(graphs[:100])}
-    assert "chose 0." in repr(fitted)
-    assert "chose" not in repr(clone(fitted))
-    assert len(str(fitted.search_summary()).splitlines()) == len(notes) + 1
 
 
 def test_repeated_and_threaded_fits_are_equal(digits, fitted):
@@ -213,7 +232,9 @@ def test_landmarks_predict_almost_as_well(digits, monkeypatch):
 def test_permuted_classes_give_chance_accuracy(digits):
     graphs, _ = digits
     y = np.random.default_rng(0).permutation([0, 1] * 30)
-    scores = cross_val_score(GraphClassifier(), graphs[:60], y, cv=StratifiedKFold(3, shuffle=True, random_state=0))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Nothing was learned")
+        scores = cross_val_score(GraphClassifier(), graphs[:60], y, cv=StratifiedKFold(3, shuffle=True, random_state=0))
     assert 0.25 < np.mean(scores) < 0.75
 
 
@@ -277,6 +298,131 @@ def test_class_weights_shift_the_decision():
         GraphClassifier(kernels, class_weight={"x": 1}).fit(graphs, y)
 
 
+# -------------------------------------------------------------------- what the model knows of itself
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_leave_one_out_scores_match_scikit_learn(digits, n_classes):
+    graphs, y = digits
+    y = np.array(["a", "b", "c"])[y % n_classes]
+    weights = 1.0 + np.arange(150) % 3
+    model = GraphClassifier([ODDCL(depth=1)]).fit(graphs, y, sample_weight=weights)
+    decisions = model.loo_decisions_
+    columns = np.column_stack([-decisions, decisions]) if n_classes == 2 else decisions
+    right = model.classes_[columns.argmax(axis=1)] == y
+    areas = [roc_auc_score(y == c, columns[:, i], sample_weight=weights) for i, c in enumerate(model.classes_)]
+    assert model.loo_scores_ == {
+        "accuracy": pytest.approx(np.average(right, weights=weights)),
+        "largest_class": pytest.approx(max(weights[y == c].sum() for c in "abc") / weights.sum()),
+        "auc": pytest.approx(np.mean(areas)),
+    }
+
+
+def random_labels(n_graphs, n_nodes=6):
+    rng = np.random.default_rng(0)
+    return Graphs.from_edges(
+        [[(i, i + 1) for i in range(n_nodes - 1)]] * n_graphs,
+        labels=[rng.choice(["C", "N", "O"], n_nodes).tolist() for _ in range(n_graphs)],
+    )
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.2, 0.8), (0.5, 0.3, 0.2)])
+def test_nothing_learned_predicts_the_shares(shares, class_weight, tmp_path):
+    graphs, counts = random_labels(120), np.round(120 * np.array(shares)).astype(int)
+    y = np.random.default_rng(1).permutation(np.repeat(np.arange(len(shares)), counts))
+    model = GraphClassifier(class_weight=class_weight)
+    with pytest.warns(UserWarning, match="Nothing was learned.* the shares of the classes for every graph") as caught:
+        model.fit(graphs, y)
+    assert caught[0].filename == __file__
+    expected = np.full(len(shares), 1 / len(shares)) if class_weight else shares
+    np.testing.assert_allclose(model.predict_proba(graphs[:4]), np.tile(expected, (4, 1)))
+    assert set(model.predict(graphs)) == {np.argmax(expected)}
+    assert model.loo_scores_["auc"] == 0.5
+    assert model.loo_scores_["accuracy"] == pytest.approx(shares[np.argmax(expected)])
+    assert repr(model).endswith("# nothing was learned: the shares of the classes")
+    assert all(record["score"] > 0.1 for record in model.search_results_)  # not 0 on balanced classes
+    np.testing.assert_allclose(explain(model, graphs[:2]).node_contributions[0], 0.0)
+    save_model(model, tmp_path / "model.tgm")
+    loaded = load_model(tmp_path / "model.tgm")
+    np.testing.assert_array_equal(loaded.predict_proba(graphs), model.predict_proba(graphs))
+    assert repr(loaded) == repr(model)
+
+
+@pytest.mark.parametrize("n_graphs", [40, 120])
+def test_a_weak_signal_is_not_nothing(n_graphs):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=n_graphs), np.arange(n_graphs) % 2
+    graphs = Graphs.from_edges([[]] * n_graphs, n_nodes=[1] * n_graphs, attributes=[[[v]] for v in x + 1.3 * y])
+    model = GraphClassifier([WLCL(0, missing_labels="constant", gamma=0.3)]).fit(
+        graphs, y
+    )  # a warning would be an error
+    assert model.loo_scores_["accuracy"] > 0.6
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_temperature_of_a_few_clear_decisions_allows_no_certainty(n_classes):
+    """The most likely temperature is 0; two more graphs of unknown class leave a doubt that shrinks with more graphs."""
+    doubts = []
+    for n_graphs in (10, 100, 1000):
+        codes = np.arange(n_graphs) % n_classes
+        decisions = class_targets(codes, n_classes)
+        temperature = fit_temperature(decisions, codes, np.ones(n_graphs))
+        columns = np.hstack([-decisions, decisions]) if n_classes == 2 else decisions
+        doubts.append(1.0 - softmax(columns / temperature, axis=1).max(axis=1).mean())
+        assert doubts[-1] == pytest.approx(2 / (n_graphs + 2) * (n_classes - 1) / n_classes, rel=0.02)
+    assert doubts == sorted(doubts, reverse=True)
+
+
+# -------------------------------------------------------------------- targets that are no classes
+
+
+@pytest.mark.parametrize(
+    "kind", [partial(GraphClassifier, ["wlcl"]), partial(GraphSVC, "wlcl", cv=2, C=1, param_grid={})]
+)
+@pytest.mark.parametrize(
+    ("y", "cure"),
+    [
+        (np.arange(60) // 2, "GraphRegressor"),
+        (np.arange(60.0) // 2, "GraphRegressor"),
+        ([f"name {min(i, 40)}" for i in range(60)], "Merge classes"),
+    ],
+)
+def test_many_classes_warn(digits, kind, y, cure):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kind().fit(digits[0][:60], y)
+    (warning,) = (one for one in caught if "distinct values for 60 graphs" in str(one.message))
+    assert cure in str(warning.message)
+    assert warning.filename == __file__
+
+
+@pytest.mark.parametrize("kind", [GraphClassifier, GraphSVC])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e300, 2.0**53 + 2])
+def test_numbers_that_are_no_classes_are_refused(digits, kind, value):
+    with pytest.raises(ValueError, match=rf"y\[7\] is {re.escape(str(value))}: a class that is a number"):
+        kind(["wlcl"]).fit(digits[0][:20], [1.0, 2.0] * 3 + [1.0, value] + [1.0, 2.0] * 6)
+
+
+def test_large_whole_numbers_stay_different_classes(digits):
+    graphs, y = digits
+    large = 2**53 + (y < 5)
+    model = GraphClassifier([ODDCL(depth=1)]).fit(graphs[:60], large[:60])
+    assert model.classes_.tolist() == [2**53, 2**53 + 1]
+    assert (model.predict(graphs[:60]) == large[:60]).mean() > 0.9
+
+
+@pytest.mark.parametrize("kind", [GraphClassifier, GraphSVC])
+def test_single_column_of_classes(digits, kind):
+    graphs, y = digits
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        model = kind([ODDCL(depth=0)]).fit(graphs[:60], (y < 5)[:60, None])
+    assert (
+        model.predict(graphs[60:]).tolist()
+        == kind([ODDCL(depth=0)]).fit(graphs[:60], (y < 5)[:60]).predict(graphs[60:]).tolist()
+    )
+
+
 # -------------------------------------------------------------------- files, small data, invalid arguments
 
 
@@ -301,7 +447,9 @@ def test_pickles_and_model_files(digits, fitted, tmp_path):
     ids=["a few edges", "no nodes", "all alike"],
 )
 def test_tiny_data_sets(graphs):
-    model = GraphClassifier().fit(graphs, ["a", "b"] * 4)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Nothing was learned")
+        model = GraphClassifier().fit(graphs, ["a", "b"] * 4)
     assert set(model.predict(graphs)) <= {"a", "b"}
     assert np.isfinite(model.predict_proba(graphs)).all()
 

@@ -78,7 +78,7 @@ def test_refit_discards_the_first_fit(digits):
     model = clone(GP).fit(graphs, y)
     with pytest.raises(ValueError, match=r"fitted on several targets.*model.estimators_\[0\]"):
         model.prediction_interval(graphs)
-    for ask in (model.search_summary, model.calibrate, lambda *_: explain(model, graphs)):
+    for ask in (model.calibrate, lambda *_: explain(model, graphs)):
         with pytest.raises(ValueError, match=r"fitted on several targets"):
             ask(*[graphs, y[:, 0]] if ask == model.calibrate else [])
     kept = slice(50, 100)

@@ -3,20 +3,17 @@
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, make_scorer
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import treegram
-from treegram import ODDCL, WL, WLCL, GraphGP, GraphRidge, GraphSVC
+from treegram import ODDCL, WL, GraphRidge, GraphSVC
 from treegram._core.machine import available_bytes
 from treegram.models import search as search_module
 from treegram.models.search import _split_grid
-from treegram.models.svc import couple, fit_sigmoid
 
 CS = [0.1, 1.0, 100.0]
 ALPHAS = [0.01, 1.0, 10.0]
@@ -224,20 +221,6 @@ def test_verbose_prints_a_line_per_kernel(rare, capsys):
     assert lines[1].startswith("ODDCL: 1 point, best score 0.")
 
 
-def test_screened_candidates_have_no_score(rare):
-    """The likelihoods of a Gaussian process and the explained variances of a screening are not comparable."""
-    graphs = rare[0]
-    y = np.array([graph.attributes[:, 2].mean() for graph in graphs])
-    model = GraphGP().fit(graphs, y)
-    scores = [record["score"] for record in model.search_results_ if record["score"] is not None]
-    assert len(scores) == 3
-    assert max(scores) == model.log_marginal_likelihood_
-    screened = [record for record in model.search_results_ if record["score"] is None]
-    assert len(screened) == len(model.search_results_) - 3
-    assert all("not among the best 3 of least squares (leave-one-out score " in one["note"] for one in screened)
-    assert str(model.search_summary()).splitlines()[1].split()[0] == f"{max(scores):.4f}"
-
-
 @pytest.mark.parametrize("most", [1, 2, 3, 6, 100])
 def test_grid_in_parts_equals_the_whole_grid(most):
     grid = {"a": [1, 2], "b": [5], "c": [7, 8, 9]}
@@ -282,91 +265,22 @@ def test_free_memory_is_reported():
 # -------------------------------------------------------------------- probabilities
 
 
-def test_sigmoid_matches_logistic_regression_on_platts_targets():
-    rng = np.random.default_rng(0)
-    decisions = rng.normal(size=200)
-    is_first = rng.random(200) < 1 / (1 + np.exp(-2 * decisions + 0.5))
-    slope, offset = fit_sigmoid(decisions, is_first)
-    n = is_first.sum()
-    targets = np.where(is_first, (n + 1) / (n + 2), 1 / (202 - n))
-    regression = LogisticRegression(C=1e12, tol=1e-10, max_iter=1000).fit(
-        np.tile(decisions, 2)[:, None], np.repeat([1, 0], 200), sample_weight=np.concatenate([targets, 1 - targets])
-    )
-    assert (-slope, -offset) == pytest.approx((regression.coef_[0, 0], regression.intercept_[0]), rel=1e-4)
-
-
-@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-@pytest.mark.parametrize("n", [2, 50])
-def test_sigmoids_of_separated_and_constant_decisions(scale, n):
-    is_first = np.arange(n) < n // 2
-    slope, offset = fit_sigmoid(np.where(is_first, scale, -scale), is_first)
-    p = 1 / (1 + np.exp(slope * scale + offset))
-    assert p == pytest.approx((n // 2 + 1) / (n // 2 + 2), rel=1e-3)
-    slope, offset = fit_sigmoid(np.zeros(n), is_first)
-    assert 1 / (1 + np.exp(offset)) == pytest.approx(0.5, abs=1e-3)
-
-
-def test_coupling_recovers_consistent_probabilities():
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(4), size=20)
-    first, second = np.triu_indices(4, 1)
-    pairs = p[:, first] / (p[:, first] + p[:, second])
-    decisions = np.log(pairs / (1 - pairs))
-    sigmoids = np.tile([-1.0, 0.0], (6, 1))
-    np.testing.assert_allclose(couple(decisions, sigmoids, 4), p, atol=1e-5)
-
-
 @pytest.mark.parametrize("classes", [(3, 8), (3, 8, 9)])
-def test_probabilities_match_the_quality_of_calibrated_classifier(classes):
+def test_calibrated_classifier_gives_probabilities(classes):
+    """The line of the documentation: on graphs, it equals scikit-learn's SVC on the Gram matrix."""
     graphs, y = treegram.load_digits_graphs()
-    chosen = np.sort(np.concatenate([np.flatnonzero(y == digit)[:100] for digit in classes]))
+    chosen = np.sort(np.concatenate([np.flatnonzero(y == digit)[:60] for digit in classes]))
     graphs, y = graphs[chosen], y[chosen]
     train, test = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
-    model = GraphSVC(ODDCL(depth=1), param_grid={}, C=1.0, cv=5, probability=True).fit(graphs[train], y[train])
-    p = model.predict_proba(graphs[test])
-    assert p.shape == (len(test), len(classes))
-    np.testing.assert_allclose(p.sum(axis=1), 1)
-    assert (p >= 0).all()
+    svc = GraphSVC(ODDCL(depth=1), param_grid={}, C=1.0, cv=2)
+    ours = CalibratedClassifierCV(svc, cv=FOLDS, ensemble=False).fit(graphs[train], y[train])
     K = ODDCL(depth=1).fit_transform(graphs)
-    calibrated = CalibratedClassifierCV(SVC(kernel="precomputed"), cv=5, ensemble=False).fit(
-        K[np.ix_(train, train)], y[train]
-    )
-    loss = log_loss(y[test], p)
-    assert loss < 1.15 * log_loss(y[test], calibrated.predict_proba(K[np.ix_(test, train)]))
-    shares = np.unique(y[train], return_counts=True)[1] / len(train)
-    assert loss < 0.5 * log_loss(y[test], np.tile(shares, (len(test), 1)))
-
-
-def test_probabilities_must_be_requested_before_fit(rare):
-    model = GraphSVC(ODDCL(), param_grid={}, C=1, cv=2).fit(*rare[:2])
-    assert not hasattr(model, "predict_proba")
-    with pytest.raises(AttributeError, match="has no attribute 'predict_proba'") as caught:
-        model.predict_proba(rare[0])
-    assert "GraphSVC(probability=True)" in str(caught.value.__cause__)
-    with pytest.raises(NotFittedError, match="fitted with probability=True"):
-        model.set_params(probability=True).predict_proba(rare[0])
-
-
-def calibration_error(p, codes, n_bins=10):
-    """Return the mean difference between confidence and accuracy, over bins of confidence."""
-    confidence, is_right = p.max(axis=1), p.argmax(axis=1) == codes
-    bins = np.minimum((n_bins * confidence).astype(int), n_bins - 1)
-    members = [bins == i for i in range(n_bins) if (bins == i).any()]
-    return sum(some.mean() * abs(confidence[some].mean() - is_right[some].mean()) for some in members)
-
-
-def test_multiclass_probabilities_are_calibrated_and_agree_with_predict():
-    graphs, y = treegram.load_digits_graphs()
-    order = np.random.default_rng(0).permutation(700)
-    train, test = order[:400], order[400:]
-    model = GraphSVC(WLCL(1, gamma="scale"), param_grid={}, C=10.0, cv=5, probability=True).fit(graphs[train], y[train])
-    p = model.predict_proba(graphs[test])
-    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(graphs[test]))
-    np.testing.assert_allclose(p.sum(axis=1), 1)
-    even = couple(model._decide(graphs[test]), model.sigmoids_, 10)
-    assert model.temperature_ < 1
-    assert calibration_error(p, y[test]) < 0.5 * calibration_error(even, y[test])
-    assert log_loss(y[test], p) < log_loss(y[test], even)
+    theirs = CalibratedClassifierCV(SVC(kernel="precomputed"), cv=FOLDS, ensemble=False)
+    theirs.fit(K[np.ix_(train, train)], y[train])
+    p = ours.predict_proba(graphs[test])
+    np.testing.assert_allclose(p, theirs.predict_proba(K[np.ix_(test, train)]), atol=2e-3)
+    assert (ours.classes_[p.argmax(axis=1)] == y[test]).mean() > 0.8
+    assert not hasattr(svc, "predict_proba")
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -391,3 +305,24 @@ def test_decision_parts_sum_to_the_decisions(n_classes):
         else:
             expected = model.decision_function(graphs[:20]) if n_classes == 2 else model._decide(graphs[:20])
         np.testing.assert_allclose(decisions, np.reshape(expected, decisions.shape), atol=1e-9)
+
+
+def test_class_weights_are_counted_in_the_training_part(rare):
+    """The classes of the fold's training part are balanced, those of all graphs are not: then weights must be 1."""
+    graphs, y, K, _ = rare
+    train = np.concatenate([np.flatnonzero(y == digit)[:9] for digit in (3, 8)])
+    test = np.setdiff1d(np.flatnonzero(y != 9), train)
+
+    def mean_decision(model, X, y):
+        return float(model.decision_function(X).mean())
+
+    two = np.flatnonzero(y != 9)
+    folds = [(np.searchsorted(two, train), np.searchsorted(two, test))]
+    options = {"param_grid": {}, "C": 0.1, "cv": folds, "scoring": mean_decision}
+    means = [
+        GraphSVC(ODDCL(depth=1), class_weight=class_weight, **options).fit(graphs[two], y[two]).best_score_
+        for class_weight in ("balanced", None)
+    ]
+    expected = SVC(kernel="precomputed", C=0.1, tol=1e-8).fit(K[np.ix_(train, train)], y[train])
+    assert means[0] == means[1]
+    assert means[0] == pytest.approx(expected.decision_function(K[np.ix_(test, train)]).mean(), abs=2e-3)

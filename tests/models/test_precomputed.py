@@ -25,20 +25,19 @@ def digits():
 @pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"scoring": "f1_macro"}], ids=repr)
 def test_classifier_on_a_gram_matrix_equals_the_one_on_graphs(digits, options):
     graphs, y, K = digits
-    options = {"C": [0.1, 1, 100], "cv": 4, "random_state": 3, "probability": True, **options}
+    options = {"C": [0.1, 1, 100], "cv": 4, "random_state": 3, **options}
     ours = GraphSVC("precomputed", **options).fit(K[:60, :60], y[:60])
     theirs = GraphSVC(KERNEL, param_grid={}, **options).fit(graphs[:60], y[:60])
     np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
     assert ours.best_params_ == {**theirs.best_params_, "kernel": "precomputed"}
     rows = K[60:, :60]
-    for method in ("predict", "decision_function", "predict_proba"):
+    for method in ("predict", "decision_function"):
         np.testing.assert_allclose(getattr(ours, method)(rows), getattr(theirs, method)(graphs[60:]), atol=1e-9)
     ours, theirs = ours.calibrate(rows, y[60:]), theirs.calibrate(graphs[60:], y[60:])
     np.testing.assert_array_equal(ours.prediction_set(rows), theirs.prediction_set(graphs[60:]))
     again = pickle.loads(pickle.dumps(ours))
     np.testing.assert_array_equal(again.predict(rows), ours.predict(rows))
     assert GraphSVC(**ours.best_params_, cv=2).fit(K, y).n_fits_ == 3
-    assert "precomputed" in str(ours.search_summary())
 
 
 def test_regressor_on_a_gram_matrix_equals_the_one_on_graphs(digits):
@@ -89,7 +88,7 @@ def test_unsupported_uses_raise(digits, tmp_path):
         GraphSVC("precomputed", param_grid={"depth": [1]}).fit(K, y)
     with pytest.raises(ValueError, match="'precomputed' must be the only one"):
         GraphSVC(["wl", "precomputed"]).fit(graphs, y)
-    with pytest.raises(ValueError, match="for GraphSVC and GraphRidge alone"):
+    with pytest.raises(ValueError, match="it is for GraphSVC and GraphRidge"):
         GraphGP("precomputed").fit(graphs, y)
     model = GraphSVC("precomputed", C=1, cv=2).fit(K, y)
     with pytest.raises(ValueError, match=r"a column for each of the 90 fitted graphs.*got shape \(90, 60\)"):

@@ -11,7 +11,9 @@ from treegram import (
     ODDCL,
     WL,
     WLCL,
+    GraphGP,
     GraphRegressor,
+    GraphRidge,
     Graphs,
     ScaleAttributes,
     load_digits_graphs,
@@ -53,7 +55,7 @@ def test_weights_maximize_likelihood_and_prior():
     best = minimize(
         loss, np.array([0.0, 0.0, 0.0, -2.0]), method="Nelder-Mead", options={"maxiter": 4000, "xatol": 1e-7}
     )
-    np.testing.assert_allclose(learn_weights(grams, z), np.exp(best.x[:3]), rtol=1e-3)
+    np.testing.assert_allclose(learn_weights(grams, z, np.ones(25)), np.exp(best.x[:3]), rtol=1e-3)
     assert np.abs(approx_fprime(best.x, loss, 1e-6)).max() < 1e-2
 
 
@@ -89,7 +91,7 @@ def test_default_model(ink):
     assert {record["candidate"] for record in model.search_results_} == {
         one.name for one in auto_candidates(graphs[:80], with_counts=True)
     }
-    assert sum(record["note"].startswith("weight") for record in model.search_results_) == len(model.kernels_)
+    assert sum(record["weight"] is not None for record in model.search_results_) == len(model.kernels_)
     again = GraphRegressor(n_jobs=2).fit(graphs[:80], y[:80])
     np.testing.assert_array_equal(again.predict(graphs[80:]), model.predict(graphs[80:]))
 
@@ -163,3 +165,88 @@ def test_tiny_data_sets(y):
 def test_invalid_arguments_raise(ink, kernels, y, message):
     with pytest.raises(ValueError, match=message):
         GraphRegressor(kernels).fit(ink[0][:6], y)
+
+
+# -------------------------------------------------------------------- weights, scores, and nothing learned
+
+
+def test_weights_are_shares_of_the_variance(ink):
+    """A kernel that is not normalized has a large diagonal: its share does not depend on it."""
+    graphs, y = ink
+    model = GraphRegressor([WLCL(1), WLCL(1, normalize=False), ODDCL(depth=1)]).fit(graphs[:80], y[:80])
+    assert model.weights_.sum() == pytest.approx(1.0)
+    assert (np.diff(model.weights_) <= 0).all()
+    records = [record for record in model.search_results_ if record["weight"] is not None]
+    assert sorted((record["weight"] for record in records), reverse=True) == model.weights_.tolist()
+    signal = sum(
+        share * kernel.diag(graphs[:80]).mean() / unit
+        for share, kernel, unit in zip(model.weights_, model.kernels_, model._priors, strict=True)
+    )
+    assert signal == pytest.approx(1.0)
+
+
+def test_sample_weights_divide_the_noise(ink):
+    graphs, y = ink
+    graphs, y = graphs[:30], y[:30] + np.random.default_rng(0).normal(size=30) * y.std() / 3
+    weights = 1.0 + np.arange(30) % 3
+    model = GraphRegressor([ODDCL(depth=1)]).fit(graphs, y, sample_weight=10 * weights)
+    relative = weights / weights.mean()
+    mean = np.average(y, weights=weights)
+    unit = np.sqrt(np.average((y - mean) ** 2, weights=weights))
+    z, K = (y - mean) / unit, ODDCL(depth=1).fit_transform(graphs)
+    covariance = K + model.noise_ * np.diag(1 / relative)
+    np.testing.assert_allclose(model.predict(graphs), mean + unit * K @ np.linalg.solve(covariance, z), rtol=1e-8)
+    assert model.scale_ == pytest.approx(z @ np.linalg.solve(covariance, z) / 30)
+    density = multivariate_normal(np.zeros(30), model.scale_ * covariance).logpdf(z)
+    assert model.log_marginal_likelihood_ == pytest.approx(density, rel=1e-6)
+    errors = []
+    for i in range(30):
+        others = np.delete(np.arange(30), i)
+        errors.append(z[i] - K[i, others] @ np.linalg.solve(covariance[np.ix_(others, others)], z[others]))
+    assert model.loo_scores_["rmse"] == pytest.approx(unit * np.sqrt(np.average(np.square(errors), weights=weights)))
+    assert model.loo_scores_["mae"] == pytest.approx(unit * np.average(np.abs(errors), weights=weights))
+    assert model.loo_scores_["r2"] == pytest.approx(1 - np.average(np.square(errors), weights=weights))
+
+
+def test_graphs_of_weight_zero_are_left_out(ink):
+    graphs, y = ink
+    weighted = GraphRegressor(KERNELS).fit(graphs[:60], y[:60], sample_weight=np.arange(60) < 40)
+    expected = GraphRegressor(KERNELS).fit(graphs[:40], y[:40])
+    np.testing.assert_allclose(weighted.predict(graphs[60:]), expected.predict(graphs[60:]))
+    two = np.column_stack([y, -y])[:60]
+    both = GraphRegressor(KERNELS).fit(graphs[:60], two, sample_weight=np.arange(60) < 40)
+    np.testing.assert_allclose(both.predict(graphs[60:])[:, 0], expected.predict(graphs[60:]))
+
+
+def test_nothing_learned_predicts_the_mean(ink, tmp_path):
+    graphs, y = ink[0], 5.0 + 2.0 * np.random.default_rng(0).normal(size=120)
+    with pytest.warns(UserWarning, match="Nothing was learned.* the mean of the targets") as caught:
+        model = GraphRegressor().fit(graphs, y)
+    assert caught[0].filename == __file__
+    mean, std = model.predict(graphs[:5], return_std=True)
+    np.testing.assert_allclose(mean, y.mean(), rtol=1e-9)
+    np.testing.assert_allclose(std, y.std(), rtol=1e-6)
+    assert model.loo_scores_["rmse"] == pytest.approx(y.std(), rel=0.02)
+    inside = (model.prediction_interval(graphs[:1], 0.9) - y[:, None]) * [1, -1]
+    assert (inside <= 0).all(axis=1).mean() == pytest.approx(0.9, abs=0.03)
+    assert repr(model).endswith("# nothing was learned: the mean of the targets")
+    save_model(model, tmp_path / "model.tgm")
+    assert repr(load_model(tmp_path / "model.tgm")) == repr(model)
+
+
+@pytest.mark.parametrize("kind", [GraphRegressor, GraphRidge, GraphGP])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.inf, "inf: targets must be finite"),
+        (1e300, r"1e\+300: targets must be at most 1e\+150"),
+        (2**53 + 1, "9007199254740993: whole numbers beyond 2.53 are not exact"),
+        (-(2**60), "whole numbers beyond"),
+        (2**70, "whole numbers beyond"),
+        (10**400, "y must be real numbers"),
+    ],
+)
+def test_numbers_that_a_float_cannot_hold_are_refused(ink, kind, value, message):
+    numbers = [1, 2, 3, value, 5, 6]
+    with pytest.raises(ValueError, match=message):
+        kind([ODDCL(depth=0)]).fit(ink[0][:6], numbers)

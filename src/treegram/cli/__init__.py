@@ -19,10 +19,14 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treegram._core.errors import TreegramError
 from treegram._core.text import suggest
-from treegram.cli._parser import Parser
+from treegram.cli._parser import Parser, as_options, one_line
+
+if TYPE_CHECKING:
+    import argparse
 
 __all__ = ["COMMANDS", "main"]
 
@@ -56,12 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    program = " ".join(["treegram", *arguments[:1]])
+    program = one_line(" ".join(["treegram", *arguments[:1]]))
+    options: dict[str, argparse.Action] = {}  # of the command, once they are known
     try:
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = partial(_show_warning, program, set())
-                _dispatch(arguments)
+                warnings.showwarning = partial(_show_warning, program, options, set())
+                _dispatch(arguments, options)
         finally:
             sys.stdout.flush()
     except SystemExit as end:  # argparse raises it after --help or an error
@@ -76,12 +81,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (TreegramError, ValueError, OSError, MemoryError, ImportError) as error:
         if sys.flags.dev_mode:
             raise
-        print(f"{program}: error: {_one_line(error)}", file=sys.stderr)
+        print(f"{program}: error: {as_options(_text(error), options)}", file=sys.stderr)
         return 2
     return 0
 
 
-def _dispatch(arguments: list[str]) -> None:
+def _dispatch(arguments: list[str], options: dict[str, argparse.Action]) -> None:
     top = _top_parser()
     name = top.read(arguments[:1]).command
     if name is None:
@@ -93,7 +98,9 @@ def _dispatch(arguments: list[str]) -> None:
     parser = Parser(f"treegram {name}", COMMANDS[name], module.EXAMPLES)
     module.add_arguments(parser, arguments[1:])
     parser.add_argument("--verbose", action="store_true", help="log progress to stderr when it is not a terminal")
+    options |= parser._option_string_actions
     args = parser.read(arguments[1:])
+    args.options = options
     # Stores record the command without the folders of this machine.
     words = [Path(word).resolve().name if os.sep in word else word for word in arguments]
     args.command_line = shlex.join(["treegram", *words])
@@ -117,18 +124,20 @@ def _top_parser() -> Parser:
     return parser
 
 
-def _show_warning(program: str, shown: set[str], message: Warning | str, *_where: object) -> None:
+def _show_warning(
+    program: str, options: dict[str, argparse.Action], shown: set[str], message: Warning | str, *_where: object
+) -> None:
     """Print a warning once, on one line, without its location in the code."""
-    line = f"{program}: warning: {' '.join(str(message).split())}"
+    line = f"{program}: warning: {as_options(str(message), options)}"
     if line not in shown:
         shown.add(line)
         print(line, file=sys.stderr)
 
 
-def _one_line(error: Exception) -> str:
-    """Return the message without line breaks and error numbers."""
+def _text(error: Exception) -> str:
+    """Return the message without error numbers."""
     if isinstance(error, MemoryError):
-        return " ".join(["not enough memory.", *str(error).split()])
+        return f"not enough memory. {error}"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return " ".join(str(error).split()) or type(error).__name__
+    return str(error) or type(error).__name__

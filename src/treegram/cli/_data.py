@@ -7,34 +7,32 @@ into graphs; ``treegram fit`` saves it with the model, so that new data are conv
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-import tempfile
-import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import treegram
-from treegram._core.errors import DatasetError
 from treegram._core.text import counted, listed
 from treegram.cli._parser import Parser
-from treegram.cli._tables import choose_columns, read_graph_tables, read_targets
+from treegram.cli._tables import read_graph_tables, read_structures
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from treegram.cli._tables import Values
+    from treegram._core.types import Ints
+    from treegram.graphs.graph_table import GraphTable
 
 __all__ = [
-    "Loaded",
+    "BY_KIND",
     "add_data_argument",
-    "add_folder_options",
     "add_model_argument",
-    "has_real_targets",
+    "add_options",
     "load",
     "load_data",
     "load_model_and_data",
+    "select_target",
     "training_note",
 ]
 
@@ -94,64 +92,87 @@ def _names(text: str) -> str | list[str] | None:
     return None if text.lower() == "none" else names if len(names) > 1 else names[0]
 
 
-_FOR_MODELS = {
+_FIRST = {  # in the help of every command
+    "target": _Option(
+        {"action": "append", "metavar": "NAME", "help": TARGET}, {"molecules": "", "proteins": "", "tables": ""}
+    ),
+    "smiles_column": _value("NAME", "column with SMILES (default: smiles)", molecules="smiles_column"),
     "nodes": _value("FILE", "table of nodes (.csv, .tsv, .parquet)", Path, tables=""),
     "edges": _value("FILE", "table of edges", Path, tables=""),
     "graphs": _value("FILE", "table with one row per graph or protein structure", Path, proteins="", tables=""),
-    "smiles_column": _value("NAME", "column with SMILES (default: smiles)", molecules="smiles_column"),
     "skip_invalid": _Option(
         {"action": "store_const", "const": "skip", "help": SKIP_INVALID}, {"molecules": "", "proteins": "missing"}
     ),
 }
-_FOR_TARGETS = {
-    "target": _Option(
-        {"action": "append", "metavar": "NAME", "help": TARGET}, {"molecules": "", "proteins": "", "tables": ""}
-    ),
+BY_KIND = {  # all commands that build graphs have these, and treegram info describes them
+    "labels and vectors": {
+        "label": _value("NAME,...", LABEL, _names, molecules="labels", tables="label"),
+        "attributes": _value(
+            "NAME,...", ATTRIBUTES, _names, molecules="attributes", proteins="attributes", tables="attributes"
+        ),
+    },
+    "tables": {
+        "graph_column": _value(
+            "NAME", "column with the name of the graph (default: graph)", proteins="", tables="graph"
+        ),
+        "node_column": _value("NAME", "column with the name of the node (default: node)", tables="node"),
+        "edge_from": _value("NAME", "column with the first node of an edge (default: source)", tables="source"),
+        "edge_to": _value("NAME", "column with the second node of an edge (default: target)", tables="target"),
+        "edge_label": _value("NAME", "column with the label of edges (default: label)", tables="edge_label"),
+        "edge_attributes": _value("NAME,...", EDGE_ATTRIBUTES, _names, tables="edge_attributes"),
+        "graph_attributes": _value(
+            "NAME,...", "columns of --graphs that make up the vector of graphs", _names, tables="graph_attributes"
+        ),
+        "directed": _flag("edges are directed", tables="directed"),
+    },
+    "molecules": {
+        "name_column": _value("NAME", "column or property with names of molecules (default: id or name)", molecules=""),
+        "hydrogens": _flag("make all hydrogens nodes", molecules="hydrogens"),
+        "descriptors": _Option({"action": argparse.BooleanOptionalAction, "help": DESCRIPTORS}, {"molecules": ""}),
+    },
+    "protein structures": {
+        "contact": _value("X", CONTACT, float, proteins="contact"),
+        "chains": _value("NAME,...", "chains to use (default: all)", _names, proteins="chains"),
+    },
+    "data sets": {
+        "no_download": _flag("use only data sets that are on this computer", graphs=""),
+    },
 }
-_FOR_GRAPHS = {
-    "label": _value("NAME,...", LABEL, _names, molecules="labels", tables="label"),
-    "attributes": _value(
-        "NAME,...", ATTRIBUTES, _names, molecules="attributes", proteins="attributes", tables="attributes"
-    ),
-    "edge_label": _value("NAME", "column with the label of edges (default: label)", tables="edge_label"),
-    "edge_attributes": _value("NAME,...", EDGE_ATTRIBUTES, _names, tables="edge_attributes"),
-    "graph_attributes": _value(
-        "NAME,...", "columns of --graphs that make up the vector of graphs", _names, tables="graph_attributes"
-    ),
-    "graph_column": _value("NAME", "column with the name of the graph (default: graph)", proteins="", tables="graph"),
-    "node_column": _value("NAME", "column with the name of the node (default: node)", tables="node"),
-    "source_column": _value("NAME", "column with the first node of an edge (default: source)", tables="source"),
-    "target_column": _value("NAME", "column with the second node of an edge (default: target)", tables="target"),
-    "directed": _flag("edges are directed", tables="directed"),
-    "hydrogens": _flag("make all hydrogens nodes", molecules="hydrogens"),
-    "descriptors": _Option({"action": argparse.BooleanOptionalAction, "help": DESCRIPTORS}, {"molecules": ""}),
-    "contact": _value("X", CONTACT, float, proteins="contact"),
-    "chains": _value("NAME,...", "chains to use (default: all)", _names, proteins="chains"),
-}
-_OPTIONS = _FOR_MODELS | _FOR_TARGETS | _FOR_GRAPHS
+_OPTIONS = _FIRST | {name: option for options in BY_KIND.values() for name, option in options.items()}
+_MORE = """\
+treegram info --help lists more options of DATA, such as --label and
+--attributes, by kind of input; this command has them too."""
 
 
 def add_data_argument(
-    parser: Parser, *, several: bool = False, for_model: bool = False, with_targets: bool = True
+    parser: Parser,
+    *,
+    several: bool = False,
+    without: Collection[str] = (),
+    for_model: bool = False,
+    in_full: bool = False,
 ) -> None:
-    """Add DATA with all its options; a saved model knows how its data become graphs."""
+    """Add DATA with its options, except those in ``without``; a saved model knows how its data become graphs.
+
+    Help lists the options for one kind of data only with ``in_full``.
+    """
     parser.add_argument("data", metavar="DATA", nargs="*" if several else "?", help=DATA)
-    add_folder_options(parser)
-    options = _FOR_MODELS | (_FOR_TARGETS if with_targets else {}) | ({} if for_model else _FOR_GRAPHS)
-    group = parser.add_argument_group("molecules, tables and protein structures")
-    for name, option in options.items():
-        group.add_argument(_spelled(name), default=argparse.SUPPRESS, **option.details)
+    first = _FIRST | {"name_column": _OPTIONS["name_column"]} if for_model else _FIRST
+    group = parser.add_argument_group("DATA", None if for_model or in_full else _MORE)
+    add_options(group, {name: option for name, option in first.items() if name not in without})
+    parser._action_groups.insert(1, parser._action_groups.pop())  # before the options of the command
+    for title, options in ({} if for_model else BY_KIND).items():
+        group = parser.add_argument_group(title)
+        add_options(group, options)
+        if not in_full:
+            parser._action_groups.remove(group)  # help and the page of commands skip it
     parser.check = _check_source
 
 
-def add_folder_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that locate data sets."""
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        help="folder with one folder per data set (default: TREEGRAM_DATA, or else a cache folder)",
-    )
-    parser.add_argument("--no-download", action="store_true", help="use only data sets that are on this machine")
+def add_options(group: argparse._ActionsContainer, options: dict[str, _Option]) -> None:
+    """Add options; those that are not given are not in the arguments."""
+    for name, option in options.items():
+        group.add_argument(_spelled(name), default=argparse.SUPPRESS, **option.details)
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
@@ -208,75 +229,74 @@ def _parameters(kind: str, args: argparse.Namespace) -> dict[str, Any]:
 # -------------------------------------------------------------------- loading
 
 
-class Loaded(NamedTuple):
-    """The graphs of DATA, their targets by name ("" for those of a data set), and how they were made."""
-
-    graphs: treegram.Graphs
-    targets: dict[str, Values]
-    transformer: Any = None  # None for data sets
-    smiles: list[str] | None = None
-    molecules: list[Any] | None = None  # for drawings; None if the nodes are not their atoms in order
-
-    def with_target(self, target: str) -> tuple[treegram.Graphs, NDArray[Any]]:
-        """Return the graphs that have a value of the target, and the values; warn about the other graphs."""
-        ids, y = self.targets[target]
-        n_missing = len(self.graphs) - len(ids)
-        if not n_missing:
-            return self.graphs, y
-        warnings.warn(f"Left out {counted(n_missing, 'graph')} without a value for {target!r}.", stacklevel=2)
-        return self.graphs[ids], y
-
-
-def load_data(
-    name: str, args: argparse.Namespace, *, is_auto: bool = False
-) -> tuple[treegram.Graphs, NDArray[Any] | None]:
+def load_data(name: str, args: argparse.Namespace) -> tuple[treegram.Graphs, NDArray[Any] | None]:
     """Load the graphs and targets of a data set, without the graphs that have no value of --target."""
-    loaded = load(name, args, is_auto=is_auto)
-    if not loaded.targets:
-        return loaded.graphs, None
-    if len(loaded.targets) > 1:
-        raise ValueError(f"--target is given {len(loaded.targets)} times; only treegram fit takes several targets.")
-    [target] = loaded.targets
-    return loaded.with_target(target)
+    return select_target(load(name, args))[:2]
+
+
+def select_target(table: GraphTable) -> tuple[treegram.Graphs, NDArray[Any] | None, Ints]:
+    """Return the graphs that have a value of --target, the values, and the positions of these graphs among all of them."""
+    import numpy as np
+
+    if len(table.targets) > 1:
+        raise ValueError(f"--target is given {len(table.targets)} times; only treegram fit takes several targets.")
+    if not table.targets:
+        return table.graphs, None, np.arange(len(table.graphs))
+    [target] = table.targets
+    return *table.with_target(target), table.values(target)[0]
 
 
 def load(
-    name: str, args: argparse.Namespace, columns: Sequence[str] = (), saved: Any = None, *, is_auto: bool = False
-) -> Loaded:
-    """Load DATA with the values of each --target and of other columns.
+    name: str,
+    args: argparse.Namespace,
+    columns: Sequence[str] = (),
+    saved: Any = None,
+    *,
+    is_auto: bool = False,
+    on_error: str = "",
+) -> GraphTable:
+    """Read DATA once, with each --target and other columns.
 
-    ``saved`` is the transformer of a model, if any; ``is_auto`` says that the graphs are for an automatic model.
+    ``saved`` is the transformer of a model, if any; ``is_auto`` says that the graphs are for an automatic model. With
+    ``on_error="collect"``, a molecule or structure that cannot be read is a row with a problem; the default is what
+    --skip-invalid says.
     """
     kind = _kind(name, args)
     if kind == "graphs":
         return _load_graphs(name, args)
     from sklearn.base import clone
 
+    from treegram.graphs.cells import read_cells
+    from treegram.graphs.graph_table import join_cells, make_table
+
     chosen = _parameters(kind, args)
     if kind == "molecules" and saved is None and getattr(args, "descriptors", is_auto):
         chosen["descriptors"] = "rdkit2d"
     transformer = (getattr(treegram, _TRANSFORMERS[kind])() if saved is None else clone(saved)).set_params(**chosen)
-    columns = [*getattr(args, "target", []), *columns]
+    targets = getattr(args, "target", [])
     if kind == "molecules":
-        return _load_molecules(name, args, transformer, columns, are_drawn=saved is not None)
+        on_error = on_error or getattr(args, "skip_invalid", "raise")
+        return _load_molecules(name, args, transformer, targets, columns, on_error)
+    cells = read_cells(args.graphs) if "graphs" in args else None
     if kind == "proteins":
-        graphs, graph_column = transformer.transform(_structures(Path(name))), getattr(args, "graph_column", "graph")
+        table = read_structures(name, _structures(Path(name)), transformer, is_collected=on_error == "collect")
+        graph_column = getattr(args, "graph_column", "graph")
     else:
-        tables = read_graph_tables(transformer, args.nodes, args.edges, getattr(args, "graphs", None))
-        if saved is None:
-            choose_columns(transformer, tables, chosen)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "These data of the")  # choose_columns has warned about unused columns
-            graphs, graph_column = transformer.transform(tables), transformer.graph
-    if columns and "graphs" not in args:
+        graphs = read_graph_tables(transformer, args.nodes, args.edges, cells, None if saved else chosen)
+        table, graph_column = make_table(name, graphs), transformer.graph
+    table = replace(table, targets=targets, transformer=transformer)
+    if cells is not None:
+        return join_cells(table, cells, graph_column, [*targets, *columns])
+    if targets or columns:
         raise ValueError("--target needs --graphs FILE, a table with one row per graph.")
-    targets = {column: read_targets(args.graphs, graph_column, column, graphs) for column in columns}
-    return Loaded(graphs, targets, transformer)
+    return table
 
 
-def _load_graphs(name: str, args: argparse.Namespace) -> Loaded:
-    import numpy as np
+def _load_graphs(name: str, args: argparse.Namespace) -> GraphTable:
+    """Load a data set; in the TU format, graph labels are classes and graph attributes are numbers."""
+    from treegram.graphs.graph_table import make_table
 
+    task = "classification"
     y: NDArray[Any] | None
     if name == "digits":
         graphs, y = treegram.load_digits_graphs()
@@ -284,58 +304,43 @@ def _load_graphs(name: str, args: argparse.Namespace) -> Loaded:
         graphs, y = treegram.make_synthetic(random_state=0)
     elif name.endswith(".parquet"):
         graphs, y = treegram.load_parquet(name)
+        task = ""
     else:
-        graphs, y = treegram.load_tu(name, data_dir=args.data_dir, download=not args.no_download)
-    return Loaded(graphs, {} if y is None else {"": (np.arange(len(graphs)), y)})
+        graphs, y = treegram.load_tu(name, data_dir=getattr(args, "data_dir", None), download="no_download" not in args)
+        task = "regression" if y is not None and y.dtype.kind == "f" else "classification"
+    return make_table(name, graphs, columns={} if y is None else {"": y}, targets=() if y is None else [""], task=task)
 
 
 def _load_molecules(
-    name: str, args: argparse.Namespace, transformer: Any, columns: Sequence[str], *, are_drawn: bool
-) -> Loaded:
-    import numpy as np
+    name: str,
+    args: argparse.Namespace,
+    transformer: Any,
+    targets: Sequence[str],
+    columns: Sequence[str],
+    on_error: str,
+) -> GraphTable:
+    from treegram.graphs.molecules import read_molecule_table
 
-    from treegram.graphs.molecule_files import read_records, read_targets
-    from treegram.graphs.molecules import convert_file
-
+    path, data = Path(name), None
     if name == "-":
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / ("stdin.csv" if "smiles_column" in args else "stdin.smi")
-            with copy.open("wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
-            try:
-                return _load_molecules(str(copy), args, transformer, columns, are_drawn=are_drawn)
-            except DatasetError as error:
-                raise DatasetError(str(error).replace(str(copy), "standard input")) from error
-    path = Path(name)
+        path, data = Path("stdin.csv" if "smiles_column" in args else "stdin.smi"), sys.stdin.buffer.read()
     is_table = path.suffix.lower() in (".csv", ".tsv")
-    smiles_column = transformer.smiles_column if is_table or "smiles_column" in args else None
-    on_error = getattr(args, "skip_invalid", "raise")
-    # Columns are read first: a mistyped name is reported before the molecules are converted.
-    read = {column: list(read_records(path, smiles_column, column)) for column in columns}
-    converted = convert_file(path, transformer, target=None, smiles_column=smiles_column, on_error=on_error)
-    targets = {}
-    for column, records in read.items():
-        with_value = [(i, records[number]) for i, number in enumerate(converted.kept) if not records[number].problem]
-        if not with_value:
-            raise ValueError(f"{name}: no molecule has a value for {column!r}.")
-        ids, found = zip(*with_value, strict=True)
-        targets[column] = np.array(ids), read_targets(found)
-    molecules = None
-    if are_drawn and not transformer.hydrogens:
-        records = list(read_records(path, smiles_column))
-        molecules = [records[number].molecule for number in converted.kept]
-    return Loaded(converted.graphs(), targets, transformer, converted.smiles, molecules)
-
-
-def has_real_targets(y: NDArray[Any]) -> bool:
-    """Return True if some target is not a whole number, so that targets cannot be classes."""
-    return y.dtype.kind == "f" and bool((y != y.round()).any())
+    return read_molecule_table(
+        path,
+        transformer,
+        targets=targets,
+        others=columns,
+        smiles_column=transformer.smiles_column if is_table or "smiles_column" in args else None,
+        name_column=getattr(args, "name_column", None),
+        on_error=on_error,
+        data=data,
+    )
 
 
 # -------------------------------------------------------------------- models
 
 
-def load_model_and_data(args: argparse.Namespace) -> tuple[Any, Loaded]:
+def load_model_and_data(args: argparse.Namespace, *, on_error: str = "") -> tuple[Any, GraphTable]:
     """Load MODEL and DATA; a first step of the model that builds graphs is applied to DATA and removed."""
     model = treegram.load_model(args.model)
     if not hasattr(model, "predict"):
@@ -350,7 +355,7 @@ def load_model_and_data(args: argparse.Namespace) -> tuple[Any, Loaded]:
         raise ValueError(
             f"{args.model} was fitted on {KINDS[kind]}, so it cannot be used for {KINDS[other]} such as {args.data}."
         )
-    return model if kind == "graphs" else model[1:], load(args.data, args, saved=first)
+    return model if kind == "graphs" else model[1:], load(args.data, args, saved=first, on_error=on_error)
 
 
 def training_note(in_training: NDArray[Any] | None) -> str:

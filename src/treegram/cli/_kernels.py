@@ -19,6 +19,7 @@ from treegram.cli._parser import Parser, at_least
 
 if TYPE_CHECKING:
     from treegram._core.params import Allowed
+    from treegram.graphs.graph_table import GraphTable
     from treegram.kernels.base import GraphKernel
 
 # The names of the kernels in treegram.kernels, from the public names: help must not import the kernels.
@@ -90,8 +91,10 @@ def add_kernel_options(
 
 def _explain_unknown(chosen: Sequence[str], option: str) -> str:
     """Return the end of the error about an option that no chosen kernel has, or "" if it is not an option of any kernel."""
-    users = _users_of(option.removeprefix("--").removeprefix("no-").replace("-", "_")) if chosen else []
-    return f": it has no effect on {', '.join(chosen)}; it is for --kernel {', '.join(users)}" if users else ""
+    users = _users_of(option.removeprefix("--").removeprefix("no-").replace("-", "_"))
+    if not chosen or not users or {*users} & {*chosen}:
+        return ""
+    return f": it has no effect on {', '.join(chosen)}; it is for --kernel {', '.join(users)}"
 
 
 def _add_parameters(parser: Parser, name: str, kernel: type[Any]) -> None:
@@ -105,20 +108,20 @@ def _add_parameters(parser: Parser, name: str, kernel: type[Any]) -> None:
             rule for rule in rules[parameter] if isinstance(rule, Number | Words) or rule in (FLAG, LIST, NOTHING)
         )
         flag = "--" + parameter.replace("_", "-")
+        is_flag = allowed == (FLAG,)
+        if is_flag and default:
+            flag = flag.replace("--", "--no-", 1)
         if not set(allowed) - {NOTHING} or flag in parser._option_string_actions:  # another kernel also has it
             continue
         text = texts.get(parameter, "").replace("%", "%%")
-        shown = {"True": "yes", "False": "no", "None": "none"}.get(str(default), default)
         options: dict[str, Any] = {"dest": _dest(parameter), "default": argparse.SUPPRESS}
-        if allowed == (FLAG,):
-            text = f"{text} (default: {shown})"
-            group.add_argument(flag, action="store_const", const=[True], help=text, **options)
+        if is_flag:
+            help_text = f"turn off: {text}" if default else text
+            group.add_argument(flag, action="store_const", const=[not default], help=help_text, **options)
         else:
+            shown = {"True": "yes", "False": "no", "None": "none"}.get(str(default), default)
             text = f"{text} Expected: {_expected(allowed)} (default: {shown})"
             group.add_argument(flag, type=partial(_read_values, allowed), metavar="VALUE", help=text, **options)
-        if FLAG in allowed:
-            off = flag.replace("--", "--no-", 1)
-            group.add_argument(off, action="store_const", const=[False], help=f"the opposite of {flag}", **options)
 
 
 def parameter_values(args: argparse.Namespace, kernel: type[Any]) -> dict[str, list[Any]]:
@@ -194,7 +197,7 @@ def add_search_options(parser: Parser, arguments: Sequence[str], models: str) ->
     parser.add_argument(
         "--task",
         choices=("classification", "regression"),
-        help=f"{models} (default: regression if some target is not a whole number)",
+        help=f"{models} (default: what the targets are for, where that is clear)",
     )
     parser.add_argument(
         "--folds",
@@ -203,6 +206,17 @@ def add_search_options(parser: Parser, arguments: Sequence[str], models: str) ->
         default=10,
         help="folds of cross-validation (default: 10); auto needs none to fit",
     )
+
+
+def choose_task(table: GraphTable, target: str, args: argparse.Namespace) -> str:
+    """Return the task of ``--task``, or else that of the target if it is clear."""
+    task, reason = table.guess_task(target) if args.task is None else (args.task, "")
+    if task is None:
+        raise ValueError(
+            f"It is not clear whether {f'the values of {target!r}' if target else 'the targets'} are classes or measurements: {reason}. "
+            "Add --task classification or --task regression."
+        )
+    return task
 
 
 def _scales(text: str) -> list[str]:

@@ -5,15 +5,28 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn
 
 from treegram._core.files import check_writable
-from treegram._core.text import suggest
+from treegram._core.text import suggest, visible
 
-__all__ = ["Parser", "add_jobs", "add_output", "at_least", "check_output"]
+__all__ = ["Parser", "add_jobs", "add_output", "as_options", "at_least", "check_output", "one_line", "show"]
+
+# What Python's messages advise, and the option that does it.
+_ADVICE = {
+    "on_error='skip'": "--skip-invalid",
+    "missing='skip'": "--skip-invalid",
+    "descriptors='rdkit2d'": "--descriptors",
+    "GraphRegressor, GraphRidge or GraphGP": "--task regression",
+    "GraphClassifier or GraphSVC": "--task classification",
+    "ScaleAttributes": "--scale standard",
+}
+_OPTION_NAMES = {"cv": "folds", "n_jobs": "jobs", "source": "edge-from"}  # of parameters with another name
+_SETTING = re.compile(r"""(?<![\w'"./-])([a-z]+(?:_[a-z]+)*)(?:=('[^']*'|[\w.+-]*\w))?(?![\w'"/=(]|\.\w| = )""")
 
 
 class Parser(argparse.ArgumentParser):
@@ -32,6 +45,14 @@ class Parser(argparse.ArgumentParser):
         self.explain_unknown: Callable[[str], str] = lambda _: ""  # why this command lacks an option
         self.check: Callable[[argparse.Namespace], None] = lambda _: None  # raises an error about the arguments
 
+    def format_help(self) -> str:
+        """Return the help; its first line names only what must be given."""
+        required = [action for action in self._actions if action.required and action.option_strings]
+        words = [str(action.metavar or action.dest) for action in self._get_positional_actions()]
+        words += [f"{action.option_strings[0]} {action.metavar}" for action in required]
+        self.usage = self.usage or " ".join([self.prog, *words, "[options]"])
+        return super().format_help()
+
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse the arguments; report unknown options before missing ones."""
         for argument in takewhile(lambda word: word != "--", arguments):
@@ -47,7 +68,48 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 and one line on stderr."""
-        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        self.exit(2, f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)\n")
+
+
+# -------------------------------------------------------------------- messages
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line, without characters that a terminal would obey."""
+    return visible(" ".join(text.split()))
+
+
+def show(text: str) -> None:
+    """Print lines without characters that a terminal would obey: names in data and files are not to be trusted."""
+    print("\n".join(map(visible, text.split("\n"))))
+
+
+def as_options(text: str, options: Mapping[str, argparse.Action]) -> str:
+    """Return a message of the library on one line, with the options of a command in place of parameters.
+
+    ``max_size=3`` becomes ``--max-size 3``; a name without a value is a parameter only if it has an underscore.
+    """
+    for advice, option in _ADVICE.items():
+        if option.split()[0] in options:
+            text = text.replace(advice, option)
+
+    def write(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        option = "--" + _OPTION_NAMES.get(name, name.replace("_", "-"))
+        opposite = option.replace("--", "--no-", 1)
+        if value == "False" and opposite in options:
+            return opposite
+        if option not in options or (value is None and "_" not in name):
+            return match[0]
+        if value is None or (value == "True" and options[option].nargs == 0):
+            return option
+        words = {"True": "yes", "False": "no", "None": "none"}
+        return f"{option} {words.get(value, value.strip(chr(39)))}"
+
+    return one_line(_SETTING.sub(write, text))
+
+
+# -------------------------------------------------------------------- options of several commands
 
 
 def at_least(least: int) -> Callable[[str], int]:

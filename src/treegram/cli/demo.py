@@ -10,6 +10,7 @@ from pathlib import Path
 import treegram
 from treegram._core.files import check_writable, replacing
 from treegram._core.optional import blank_axes
+from treegram._core.text import visible
 from treegram.cli._parser import Parser, at_least
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
     treegram.plot_gram(K, y, ax=axes, title=title)
     with replacing(picture) as file:
         axes.figure.savefig(file, format="png", dpi=150)
-    _print_step("picture", start, str(picture))
+    _print_step("picture", start, visible(str(picture)))
 
 
 def _print_step(step: str, start: float, result: str) -> float:

@@ -5,14 +5,24 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import treegram
-from treegram.cli._data import add_data_argument, has_real_targets, load, load_data
-from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_by_kernel
+from treegram.cli._data import add_data_argument, load, select_target
+from treegram.cli._kernels import (
+    AUTO,
+    add_search_options,
+    choose_task,
+    kernel_class,
+    parameter_values,
+    scales_by_kernel,
+)
 from treegram.cli._parser import Parser, at_least
 from treegram.cli.reproduce import add_run_options, run_and_print
 from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry
+
+if TYPE_CHECKING:
+    from treegram.graphs.graph_table import GraphTable
 
 EXAMPLES = (
     "treegram evaluate ENZYMES",
@@ -58,10 +68,15 @@ def run(args: argparse.Namespace) -> None:
     if len(sources) < len(args.data):
         raise ValueError(f"Data sets must have different names; got {', '.join(args.data)}.")
     split = "groups" if args.groups else args.split or ""
-    load_one = _load_grouped if split else load_data
-    data: dict[str, Any] = {name: load_one(source, args, is_auto=AUTO in chosen) for name, source in sources.items()}
-    targets = [y for _, y, *_ in data.values() if y is not None]
-    are_numbers = bool(targets) and all(map(has_real_targets, targets))
+    columns = [args.groups] if args.groups else []
+    tables = {name: load(source, args, columns=columns, is_auto=AUTO in chosen) for name, source in sources.items()}
+    tasks = {choose_task(table, target, args): name for name, table in tables.items() for target in table.targets}
+    if len(tasks) > 1:
+        raise ValueError(
+            f"The targets of {tasks['classification']} are classes, and those of {tasks['regression']} measurements; evaluate these data "
+            "sets one by one."
+        )
+    data = {name: _targets_and_groups(table, args) for name, table in tables.items()}
     study = Study(
         name="-".join(filter(None, [*sources, split])),  # a split gets its own store
         title=f"Kernels on {', '.join(sources)}",
@@ -71,7 +86,7 @@ def run(args: argparse.Namespace) -> None:
             repeats=args.repeats or 10,
             outer_folds=args.folds,
             inner_folds=args.folds,
-            task=args.task or ("regression" if are_numbers else "classification"),
+            task=min(tasks, default="classification"),
             min_class_size=args.min_class_size,
             split=split,
         ),
@@ -84,26 +99,23 @@ def _name(data: str) -> str:
     return path.resolve().name if path.name in ("", "..") else path.name
 
 
-def _load_grouped(name: str, args: argparse.Namespace, *, is_auto: bool) -> tuple[Any, Any, Any]:
-    """Load a data set with the group of each graph: its value in the column --groups, or the scaffold of the molecule."""
+def _targets_and_groups(table: GraphTable, args: argparse.Namespace) -> tuple[Any, ...]:
+    """Return the graphs with a target, their targets, and with --groups or --split the group of each."""
     import numpy as np
 
-    loaded = load(name, args, columns=[args.groups] if args.groups else [], is_auto=is_auto)
-    if args.split and loaded.smiles is None:
-        raise ValueError(f"--split scaffold is for molecules, which {name} is not.")
-    if loaded.transformer is None:
-        raise ValueError(f"--groups is for molecules, proteins and tables, which {name} is not.")
-    if len(getattr(args, "target", [])) != 1:
-        raise ValueError("Groups need one --target.")
-    [target] = args.target
-    if args.split:
-        groups = treegram.scaffold_groups(loaded.smiles)
-    else:  # a graph without a value is a group of its own
-        groups = np.array([f"graph {i}" for i in range(len(loaded.graphs))], dtype=object)
-        ids, values = loaded.targets[args.groups]
-        groups[ids] = [f"group {value}" for value in values]
-    graphs, y = loaded.with_target(target)
-    return graphs, y, groups[loaded.targets[target][0]].astype(str)
+    graphs, y, ids = select_target(table)
+    if y is None or not (args.split or args.groups):
+        return graphs, y
+    if args.groups and table.transformer is None:
+        raise ValueError(f"--groups is for molecules, proteins and tables, which {table.source} is not.")
+    if args.groups:  # a graph without a value is a group of its own
+        values = enumerate(table.texts(args.groups))
+        groups = np.array([f"graph {i}" if value is None else f"group {value}" for i, value in values])
+    elif table.smiles is None:
+        raise ValueError(f"--split scaffold is for molecules, which {table.source} is not.")
+    else:
+        groups = treegram.scaffold_groups([table.smiles[row] for row in table.kept])
+    return graphs, y, groups[ids].astype(str)
 
 
 def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> tuple[KernelSpec, ...]:

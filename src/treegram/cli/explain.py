@@ -8,7 +8,7 @@ from pathlib import Path
 import treegram
 from treegram._core.text import counted
 from treegram.cli._data import add_data_argument, add_model_argument, load_model_and_data, training_note
-from treegram.cli._parser import Parser, add_output, at_least, check_output
+from treegram.cli._parser import Parser, add_output, at_least, check_output, show
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -35,23 +35,23 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 def run(args: argparse.Namespace) -> None:
     """Explain and write; check everything possible before the computation."""
     check_output(args.output, force=args.force)
-    model, loaded = load_model_and_data(args)
-    graphs, molecules = loaded.graphs, loaded.molecules
+    model, table = load_model_and_data(args)
+    graphs = table.graphs
     chosen = args.select or list(range(min(len(graphs), _LIMIT)))
     last = max(chosen, default=0)
     if last >= len(graphs):
         raise ValueError(f"Graph {last} cannot be explained: {args.data} has {len(graphs)} graphs, counted from 0.")
     if graphs.graph_names is None:
         graphs = graphs.assign(graph_names=[f"Graph {i}" for i in range(len(graphs))])
-    targets = [y for ids, y in loaded.targets.values() if len(ids) == len(graphs)]
+    targets = [y for ids, y in map(table.values, table.targets) if len(ids) == len(graphs)]
     explanation = treegram.explain(model, graphs[chosen])
     explanation.to_html(
         args.output,
         y=targets[0][chosen] if targets else None,
-        molecules=None if molecules is None else [molecules[i] for i in chosen],
+        molecules=None if table.molecules is None else [table.molecules[row] for row in table.kept[chosen]],
         title=f"{Path(args.data).name}, explained by {args.model.name}",
     )
-    some = f"{len(chosen)} of {counted(len(graphs), 'graph')}"
-    print(f"{args.output}: {some} of {args.data}, explained by {args.model}")
+    share = f"{len(chosen)} of {counted(len(graphs), 'graph')}"
+    show(f"{args.output}: {share} of {args.data}, explained by {args.model}")
     if note := training_note(explanation.in_training):
         print(note)

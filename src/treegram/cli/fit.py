@@ -6,13 +6,23 @@ import argparse
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import treegram
 from treegram._core.text import counted
-from treegram.cli._data import Loaded, add_data_argument, has_real_targets, load
-from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_by_kernel
-from treegram.cli._parser import Parser, add_jobs, add_output, check_output
+from treegram.cli._data import add_data_argument, load
+from treegram.cli._kernels import (
+    AUTO,
+    add_search_options,
+    choose_task,
+    kernel_class,
+    parameter_values,
+    scales_by_kernel,
+)
+from treegram.cli._parser import Parser, add_jobs, add_output, check_output, show
+
+if TYPE_CHECKING:
+    from treegram.graphs.graph_table import GraphTable
 
 EXAMPLES = (
     "treegram fit ENZYMES -o enzymes.tgm",
@@ -24,6 +34,7 @@ EXAMPLES = (
     "treegram fit --nodes nodes.csv --edges edges.csv --graphs graphs.csv --target y -o model.tgm",
     "treegram fit ./structures --graphs classes.csv --target class -o proteins.tgm",
 )
+_OPTIMISTIC = "optimistic, because kernels and weights were chosen with the same graphs."
 Candidate = tuple[Any, dict[str, list[Any]]]  # a kernel, and the grid of its parameters
 
 
@@ -35,7 +46,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
         "model file, with the graphs of DATA; it holds no code, and treegram predict reads it. With several targets, its name "
         "must contain {target}: each gets a model of its own, fitted on the graphs that have a value",
     )
-    models = "classification with probabilities, or regression with error bars"
+    models = "classification (with probabilities if --kernel is auto), or regression with error bars"
     add_search_options(parser, arguments, models)
     add_jobs(parser)
 
@@ -54,14 +65,15 @@ def run(args: argparse.Namespace) -> None:
     if AUTO in chosen and len(chosen) > 1:
         raise ValueError("--kernel auto cannot be combined with other kernels: it tries all that suit the data.")
     candidates = [pair for name, scales in chosen.items() if name != AUTO for pair in _candidates(name, scales, args)]
-    loaded = load(args.data, args, is_auto=AUTO in chosen)
-    if not loaded.targets:
+    table = load(args.data, args, is_auto=AUTO in chosen)
+    if not table.targets:
         raise ValueError(
             f"{args.data} has no targets, so there is nothing to learn; add graph labels or graph attributes to a data set, or name "
             "the targets of molecules, tables and structures with --target."
         )
+    tasks = {target: choose_task(table, target, args) for target in paths}
     for target, path in paths.items():
-        _fit(loaded, target, candidates, path, args)
+        _fit(table, target, tasks[target], candidates, path, args)
 
 
 def _candidates(name: str, scales: Sequence[str], args: argparse.Namespace) -> Iterator[Candidate]:
@@ -76,47 +88,51 @@ def _candidates(name: str, scales: Sequence[str], args: argparse.Namespace) -> I
         yield kernel if scale == "raw" else make_pipeline(treegram.ScaleAttributes(scale), kernel), grid
 
 
-def _fit(loaded: Loaded, target: str, candidates: list[Candidate], path: Path, args: argparse.Namespace) -> None:
+def _fit(
+    table: GraphTable, target: str, task: str, candidates: list[Candidate], path: Path, args: argparse.Namespace
+) -> None:
     from sklearn.pipeline import make_pipeline
 
-    graphs, y = loaded.with_target(target)
-    model = _make_model(candidates, args, y)
+    graphs, y = table.with_target(target)
+    model = _make_model(task, candidates, args)
     start = time.perf_counter()
     model.fit(graphs, y)
-    treegram.save_model(model if loaded.transformer is None else make_pipeline(loaded.transformer, model), path)
+    treegram.save_model(model if table.transformer is None else make_pipeline(table.transformer, model), path)
     seconds = time.perf_counter() - start
     if not candidates:
-        print(model.search_summary())
-    print(f"{path}: {type(model).__name__} of {counted(len(graphs), 'graph')} of {args.data}, {seconds:.2f} s")
-    print(_score(model, y))
+        show(str(model.search_summary()))
+    show(f"{path}: {type(model).__name__} of {counted(len(graphs), 'graph')} of {args.data}, {seconds:.2f} s")
+    show(_score(model))
     print("treegram evaluate, with the same data and kernels, estimates how well such a model predicts new graphs.")
 
 
-def _make_model(candidates: list[Candidate], args: argparse.Namespace, y: Any) -> Any:
+def _make_model(task: str, candidates: list[Candidate], args: argparse.Namespace) -> Any:
     """Return the automatic model, or one that chooses among the candidates."""
-    is_regression = args.task == "regression" if args.task else has_real_targets(y)
     if not candidates:
-        return (treegram.GraphRegressor if is_regression else treegram.GraphClassifier)(n_jobs=args.jobs)
+        automatic = treegram.GraphRegressor if task == "regression" else treegram.GraphClassifier
+        return automatic(n_jobs=args.jobs)
     kernels, grids = [kernel for kernel, _ in candidates], [grid for _, grid in candidates]
-    if is_regression:
+    if task == "regression":
         return treegram.GraphGP(kernels, param_grid=grids, n_jobs=args.jobs)
     return treegram.GraphSVC(kernels, param_grid=grids, cv=args.folds, n_jobs=args.jobs)
 
 
-def _score(model: Any, y: Any) -> str:
+def _score(model: Any) -> str:
     """Describe what was chosen and its score, which is optimistic because the model was chosen by it."""
     if isinstance(model, treegram.GraphClassifier):
-        decisions = model.loo_decisions_
-        found = decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0).astype(int)
-        return f"Leave-one-out accuracy {(model.classes_[found] == y).mean():.3f}, optimistic: kernels and weights were chosen by it."
+        scores = model.loo_scores_
+        largest = f"accuracy {scores['accuracy']:.3f} (the largest class: {scores['largest_class']:.3f})"
+        return f"Leave-one-out {largest}, AUC {scores['auc']:.3f}; {_OPTIMISTIC}"
     if isinstance(model, treegram.GraphRegressor):
-        return f"Weights are those under which the targets are most likely: log marginal likelihood {model.log_marginal_likelihood_:.4g}."
-    chosen = ", ".join(
+        scores = model.loo_scores_
+        errors = f"RMSE {scores['rmse']:.4g}, MAE {scores['mae']:.4g}, R2 {scores['r2']:.3f}"
+        return f"Leave-one-out {errors}, in units of the target; {_OPTIMISTIC}"
+    choice = ", ".join(
         f"{name}={value:g}" if isinstance(value, float) else f"{name}={' '.join(str(value).split())}"
         for name, value in model.best_params_.items()
         if name != "param_grid"
     )
     if isinstance(model, treegram.GraphGP):
-        return f"Best by log marginal likelihood, {model.log_marginal_likelihood_:.4g}: {chosen}"
+        return f"Best by log marginal likelihood, {model.log_marginal_likelihood_:.4g}: {choice}"
     n_candidates = counted(len(model.cv_results_["params"]), "candidate")
-    return f"Best of {n_candidates} by cross-validation: {chosen}; its accuracy {model.best_score_:.3f} is optimistic."
+    return f"Best of {n_candidates} by cross-validation: {choice}; its accuracy {model.best_score_:.3f} is optimistic."

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from treegram._core.files import check_space, replacing
-from treegram.cli._data import add_data_argument, load_data
+from treegram.cli._data import add_data_argument, load, select_target
 from treegram.cli._kernels import NAMES, add_kernel_options, kernel_class, parameter_values
-from treegram.cli._parser import Parser, add_jobs, add_output, check_output
+from treegram.cli._parser import Parser, add_jobs, add_output, check_output, show
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -51,23 +51,23 @@ def run(args: argparse.Namespace) -> None:
     if args.output.suffix != ".npz":
         raise ValueError(f"The output must end in .npz; got {str(args.output)!r}.")
     check_output(args.output, force=args.force)
-    kind = kernel_class(args.kernel)
-    values = parameter_values(args, kind)
+    kernel_type = kernel_class(args.kernel)
+    values = parameter_values(args, kernel_type)
     grid = {name: given for name, given in values.items() if len(given) > 1}
-    kernel = kind(**{name: given[0] for name, given in values.items() if name not in grid}, n_jobs=args.jobs)
+    kernel = kernel_type(**{name: given[0] for name, given in values.items() if name not in grid}, n_jobs=args.jobs)
     if grid and args.compare_with:
         raise ValueError(f"--compare-with takes one value of each parameter; got several for {', '.join(grid)}.")
     if "nodes" in args and args.compare_with:
         raise ValueError("--compare-with compares two values of DATA; it cannot be combined with --nodes and --edges.")
     start = time.perf_counter()
-    graphs, y = load_data(args.data, args)
-    new, y_new = load_data(args.compare_with, args) if args.compare_with else (graphs, y)
+    graphs, y, rows = _read(args.data, args)
+    new, y_new, new_rows = _read(args.compare_with, args) if args.compare_with else (graphs, y, rows)
     shape = [len(values) for values in grid.values()]
     check_space(args.output, 8 * len(graphs) * len(new) * int(np.prod(shape)))
-    arrays: dict[str, Any] = {"graph_ids": np.arange(len(new)), "y": y_new}
+    arrays: dict[str, Any] = {"graph_ids": new_rows, "y": y_new}
     if args.compare_with:
         K = kernel.fit(graphs).transform(new)
-        arrays |= {"fitted_ids": np.arange(len(graphs)), "fitted_y": y}
+        arrays |= {"fitted_ids": rows, "fitted_y": y}
     elif grid:
         K = np.stack([gram for _, gram in kernel.gram_grid(graphs, grid)]).reshape(*shape, len(graphs), len(graphs))
         arrays |= {name: np.array(values) for name, values in grid.items()}
@@ -88,4 +88,11 @@ def run(args: argparse.Namespace) -> None:
         np.savez(file, K=K, **present, meta=np.array(json.dumps(meta)))
     data = f"{args.compare_with} compared with {args.data}" if args.compare_with else args.data
     matrix = f"{' x '.join(map(str, K.shape))} Gram matrix of {data}"
-    print(f"{args.output}: {matrix}, {args.kernel}, {time.perf_counter() - start:.2f} s")
+    show(f"{args.output}: {matrix}, {args.kernel}, {time.perf_counter() - start:.2f} s")
+
+
+def _read(name: str, args: argparse.Namespace) -> tuple[Any, Any, Any]:
+    """Return the graphs of DATA that have a target, if there is one, the targets, and the rows of DATA that they are."""
+    table = load(name, args)
+    graphs, y, ids = select_target(table)
+    return graphs, y, table.kept[ids]

@@ -11,7 +11,7 @@ from typing import Any
 import treegram
 from treegram._core.text import counted
 from treegram.cli._data import add_data_argument, load_data
-from treegram.cli._parser import Parser
+from treegram.cli._parser import Parser, as_options, show
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -28,18 +28,18 @@ _MOST_COLUMNS = 20  # rows of the table of attributes
 
 def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
     """Add the arguments of the command."""
-    add_data_argument(parser)
+    add_data_argument(parser, in_full=True)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
 
 
 def run(args: argparse.Namespace) -> None:
     """Summarize the data; warnings of the reader, such as ignored files, are part of the summary."""
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         graphs, y = load_data(args.data, args)
     summary = {"data": args.data, **treegram.summarize_graphs(graphs, y)}
-    summary["warnings"] = [*(str(one.message) for one in caught), *summary["warnings"]]
-    print(json.dumps(summary) if args.json else "\n".join(_render(summary)))
+    summary["warnings"] = [*(as_options(str(caught.message), args.options) for caught in records), *summary["warnings"]]
+    show(json.dumps(summary) if args.json else "\n".join(_render(summary)))
 
 
 def _render(summary: dict[str, Any]) -> Iterator[str]:

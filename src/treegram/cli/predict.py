@@ -1,4 +1,4 @@
-"""``treegram predict``: predict new graphs with a saved model."""
+"""``treegram predict``: predict new graphs with a saved model; each row of the input has a row in the output."""
 
 from __future__ import annotations
 
@@ -7,36 +7,57 @@ import csv
 import inspect
 import io
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import treegram
 from treegram._core.files import replacing
 from treegram._core.text import counted
 from treegram.cli._data import add_data_argument, add_model_argument, load_model_and_data, training_note
-from treegram.cli._parser import Parser, add_output, check_output
+from treegram.cli._parser import Parser, add_output, check_output, show
+
+if TYPE_CHECKING:
+    import treegram
+    from treegram.graphs.graph_table import GraphTable
 
 EXAMPLES = (
     "treegram predict enzymes.tgm ./new -o predictions.csv",
     "treegram predict enzymes.tgm ./new | head",
-    "treegram predict molecules.tgm new.csv -o predictions.csv",
+    "treegram predict molecules.tgm new.csv --name-column CAS -o predictions.csv",
     "echo CCO ethanol | treegram predict molecules.tgm - --json",
     "treegram predict own.tgm --nodes nodes.csv --edges edges.csv",
 )
+_FORMULA = re.compile(r"[=+@-](?![\d.]*$)")  # how a cell begins that a spreadsheet would compute; not "-1" and "+"
 
 
 def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
     """Add the arguments of the command."""
     add_model_argument(parser)
-    add_data_argument(parser, for_model=True, with_targets=False)
+    add_data_argument(parser, without=("target", "skip_invalid"), for_model=True)
     add_output(
         parser,
-        "CSV file with the name of each graph (or else its number, from 0), the SMILES of molecules, the prediction, and the "
-        "probability of each class or the standard deviation, where the model has them (default: stdout)",
+        "CSV file with a row for each row of the input: the name of the graph (or else its number, from 0), the SMILES of molecules, the "
+        "prediction, and the probability of each class or the standard deviation, where the model has them; and the problem, where "
+        "some row could not be read (default: stdout)",
         required=False,
     )
-    parser.add_argument("--json", action="store_true", help="write JSON lines, one object per graph, instead of CSV")
+    parser.add_argument("--json", action="store_true", help="write JSON lines, one object per row, instead of CSV")
+    parser.add_argument(
+        "--coverage",
+        metavar="X",
+        type=_share,
+        help="add the interval, or the classes, that contain the truth with this probability, such as 0.9",
+    )
+
+
+def _share(text: str) -> float:
+    try:
+        if 0 < float(text) < 1:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, got {text!r}")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -45,41 +66,67 @@ def run(args: argparse.Namespace) -> None:
         check_output(args.output, force=args.force)
     from treegram.explanations.contributions import in_training
 
-    model, loaded = load_model_and_data(args)
-    names = loaded.graphs.graph_names
-    columns = {"graph": list(range(len(loaded.graphs))) if names is None else names.tolist()}
-    if loaded.smiles is not None:
-        columns["smiles"] = loaded.smiles
-    columns |= _predictions(model, loaded.graphs)
+    model, table = load_model_and_data(args, on_error="collect")
+    columns = _columns(table, _predictions(model, table.graphs, args.coverage) if len(table.graphs) else {})
     rows = list(zip(*columns.values(), strict=True))
     if args.json:
         text = "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
     else:
-        with io.StringIO() as table:
-            csv.writer(table, lineterminator="\n").writerows(map(_printable, [columns, *rows]))
-            text = table.getvalue()
-    if note := training_note(in_training(model, loaded.graphs)):
+        with io.StringIO() as file:
+            csv.writer(file, lineterminator="\n").writerows(map(_as_text, [columns, *rows]))
+            text = file.getvalue()
+    if n_problems := len(rows) - len(table.graphs):
+        has_no = "has no prediction" if n_problems == 1 else "have no predictions"
+        note = f"{n_problems:,} of {counted(len(rows), 'row')} {has_no}; the column problem says why."
+        print(f"treegram: note: {note}", file=sys.stderr)
+    if note := training_note(in_training(model, table.graphs)):
         print(f"treegram: note: {note}", file=sys.stderr)
     if args.output is None:
         sys.stdout.write(text)
         return
-    with replacing(args.output) as file:
-        file.write(text.encode())
-    print(f"{args.output}: predictions of {args.model} for {counted(len(loaded.graphs), 'graph')} of {args.data}")
+    with replacing(args.output) as output:
+        output.write(text.encode())
+    show(f"{args.output}: predictions of {args.model} for {counted(len(table.graphs), 'graph')} of {args.data}")
 
 
-def _predictions(model: Any, graphs: treegram.Graphs) -> dict[str, list[Any]]:
-    last = model[-1] if hasattr(model, "steps") else model
-    if "return_std" in inspect.signature(last.predict).parameters:
+def _columns(table: GraphTable, predictions: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the columns of the output, with a value for each row of the input."""
+    n_rows = len(table.where)
+    columns: dict[str, list[Any]] = {"graph": [row if name is None else name for row, name in enumerate(table.names)]}
+    if table.smiles is not None:
+        columns["smiles"] = table.smiles
+    for name, values in ({"prediction": []} | predictions).items():
+        columns[name] = [None] * n_rows
+        for row, value in zip(table.kept.tolist(), values, strict=True):
+            columns[name][row] = value
+    return columns | ({"problem": table.problems} if any(table.problems) else {})
+
+
+def _predictions(model: Any, graphs: treegram.Graphs, coverage: float | None) -> dict[str, list[Any]]:
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    for step in steps[:-1]:
+        graphs = step.transform(graphs)
+    model = steps[-1]
+    if "return_std" in inspect.signature(model.predict).parameters:
         mean, std = model.predict(graphs, return_std=True)
-        return {"prediction": mean.tolist(), "std": std.tolist()}
-    columns = {"prediction": model.predict(graphs).tolist()}
+        columns = {"prediction": mean.tolist(), "std": std.tolist()}
+    else:
+        columns = {"prediction": model.predict(graphs).tolist()}
     if hasattr(model, "predict_proba"):
         names = [f"probability of {name}" for name in model.classes_.tolist()]
         columns |= zip(names, model.predict_proba(graphs).T.tolist(), strict=True)
-    return columns
+    if coverage is None:
+        return columns
+    if hasattr(model, "prediction_interval"):
+        lower, upper = model.prediction_interval(graphs, coverage).T.tolist()
+        return columns | {"lower": lower, "upper": upper}
+    sets = model.prediction_set(graphs, coverage)
+    return columns | {"classes": [", ".join(map(str, model.classes_[is_likely])) for is_likely in sets]}
 
 
-def _printable(row: Iterable[Any]) -> list[Any]:
-    """Return the row; escape texts with control characters, which a terminal would obey."""
-    return [ascii(value) if isinstance(value, str) and not value.isprintable() else value for value in row]
+def _as_text(row: Iterable[Any]) -> list[Any]:
+    """Return the row of a table; texts are quoted that a terminal would obey, or a spreadsheet would compute."""
+    return [
+        ascii(value) if isinstance(value, str) and (not value.isprintable() or _FORMULA.match(value)) else value
+        for value in row
+    ]

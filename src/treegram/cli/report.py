@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from treegram.cli._parser import Parser, add_output, check_output
+from treegram.cli._parser import Parser, add_output, check_output, show
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -63,4 +63,4 @@ def run(args: argparse.Namespace) -> None:
     written = write_latex(summary, args.latex) if args.latex else []
     written += write_figures(summary, args.figures) if args.figures else []
     for path in (*files, *written):
-        print(path)
+        show(str(path))

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treegram.cli._data import add_folder_options, load_data
-from treegram.cli._parser import Parser, add_jobs, at_least
+from treegram.cli._data import BY_KIND, add_options, load_data
+from treegram.cli._parser import Parser, add_jobs, at_least, show
 from treegram.study.protocol import shipped_studies
 
 if TYPE_CHECKING:
@@ -36,7 +36,12 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
     parser.add_argument("--datasets", metavar="NAME", nargs="+", help="run only these data sets of the study")
     parser.add_argument("--kernels", metavar="NAME", nargs="+", help="run only these kernels of the study")
     add_run_options(parser, repeats="all")
-    add_folder_options(parser)
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="folder with one folder per data set (default: TREEGRAM_DATA, or else a cache folder)",
+    )
+    add_options(parser, BY_KIND["data sets"])
 
 
 def run(args: argparse.Namespace) -> None:
@@ -83,5 +88,5 @@ def run_and_print(study: Study, part: Study, data: Mapping[str, Any], args: argp
         print(f"Interrupted; finished folds are in {path}. Run the same command to resume.", file=sys.stderr)
         raise SystemExit(130) from None
     with Store.open(path) as store:
-        print(brief_text(summarize(store, study)))
-    print(f"\nResults: {path}. For a page of tables and statistics: treegram report {path}")
+        show(brief_text(summarize(store, study)))
+    show(f"\nResults: {path}. For a page of tables and statistics: treegram report {path}")

@@ -23,6 +23,9 @@ from treegram.graphs.digest import digest_each
 
 __all__ = ["summarize_graphs"]
 
+_N_AXES = 3
+_BOND_SPREAD = 0.35  # standard deviation of the lengths of edges, as a share of their mean
+_BOND_SHARE = 0.6  # mean length of edges, as a share of the median distance in a graph
 _N_PAIRS = 20_000  # sampled pairs of nodes
 _FAR, _ALIKE = 1e-6, 0.99  # two vectors are far apart below, or similar above, these values of the node kernel
 _SCALE_RATIO = 10  # of the standard deviations of two columns
@@ -122,7 +125,27 @@ def _labels(codes: Ints | None, values: tuple[Any, ...]) -> list[dict[str, Any]]
 
 def _attributes(graphs: Graphs) -> dict[str, Any] | None:
     columns = _columns(graphs.attributes, graphs.attribute_names)
-    return columns and {**columns, "node_kernel": _node_kernel(graphs, np.asarray(graphs.attributes))}
+    if columns is None:
+        return None
+    vectors = np.asarray(graphs.attributes)
+    return {
+        **columns,
+        "node_kernel": _node_kernel(graphs, vectors),
+        "like_coordinates": _are_like_coordinates(graphs, vectors),
+    }
+
+
+def _are_like_coordinates(graphs: Graphs, vectors: Floats) -> bool:
+    """Return whether vectors are like x, y, z: edges have nearly one length, well below that of other pairs in a graph."""
+    if vectors.shape[1] != _N_AXES or not len(graphs.indices):
+        return False
+    random = np.random.default_rng(0)
+    arcs = random.integers(len(graphs.indices), size=_N_PAIRS)
+    starts = np.repeat(np.arange(graphs.n_nodes), graphs.degrees)[arcs]
+    others = graphs.offsets[graphs.graph_ids[starts]] + random.integers(graphs.sizes[graphs.graph_ids[starts]])
+    lengths = np.linalg.norm(vectors[starts] - vectors[graphs.indices[arcs]], axis=1)
+    distances = np.linalg.norm(vectors[starts] - vectors[others], axis=1)[starts != others]
+    return bool(lengths.std() < _BOND_SPREAD * lengths.mean() and lengths.mean() < _BOND_SHARE * np.median(distances))
 
 
 def _columns(vectors: Floats | None, names: Sequence[str] | None, rows: Any = slice(None)) -> dict[str, Any] | None:
@@ -213,6 +236,11 @@ def _warnings(summary: dict[str, Any]) -> Iterator[str]:
         yield "There are no attributes: ODDCL then equals ODDST."
     else:
         yield from _warn_of_attributes(summary["attributes"], nodes["total"])
+        if summary["attributes"]["like_coordinates"]:
+            yield (
+                "The attributes look like coordinates: to kernels, a graph that was moved or turned is another graph. If it should not "
+                "be, CentroidDistance replaces them by distances."
+            )
     if summary["edge_attributes"]:
         yield "Kernels do not use edge attributes directly: BinEdgeAttributes turns them into edge labels."
 

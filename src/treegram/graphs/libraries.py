@@ -17,7 +17,7 @@ from treegram._core.optional import optional_module
 from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.graphs.check import Finder, check_count, shift_edges
-from treegram.graphs.tables import Table, as_column, build_graphs, list_names
+from treegram.graphs.tables import NamedColumns, as_column, build_graphs, list_names
 
 Names = Sequence[str] | None
 _STORAGE = {"num_nodes", "batch", "ptr"}  # keys of PyTorch Geometric that are not data
@@ -59,7 +59,7 @@ def _build(
     if node_names is not None:
         tables["nodes"].used.add("name")  # as igraph calls it
     if isinstance(targets, str):
-        targets = Table(_columns([item.data for item in items]), "graphs", len(items)).take("targets", targets).tolist()
+        targets = NamedColumns(_columns([item.data for item in items]), "graphs", len(items)).take("targets", targets).tolist()
     return build_graphs(
         method,
         columns,
@@ -75,7 +75,7 @@ def _build(
     )
 
 
-def _tables(nodes: dict[str, Any], edges: dict[str, Any], finder: Finder, pairs: Ints) -> dict[str, Table]:
+def _tables(nodes: dict[str, Any], edges: dict[str, Any], finder: Finder, pairs: Ints) -> dict[str, NamedColumns]:
     """Return the tables of nodes and edges, whose rows are described by graph and node."""
 
     def node(row: int) -> str:
@@ -85,8 +85,8 @@ def _tables(nodes: dict[str, Any], edges: dict[str, Any], finder: Finder, pairs:
         return f"{finder.graph_of(int(pairs[row, 0]))}: edge {finder.edge(pairs[row])}"
 
     return {
-        "nodes": Table(nodes, "nodes", int(finder.offsets[-1]), node),
-        "edges": Table(edges, "edges", len(pairs), edge),
+        "nodes": NamedColumns(nodes, "nodes", int(finder.offsets[-1]), node),
+        "edges": NamedColumns(edges, "edges", len(pairs), edge),
     }
 
 

@@ -1,31 +1,36 @@
-"""Files of molecules, record by record: SMILES (.smi), SDF (.sdf) and tables with a column of SMILES (.csv, .tsv).
+"""Files of molecules: SMILES (.smi), SDF (.sdf) and tables with a column of SMILES (.csv, .tsv).
 
-Every record knows its file and line. A problem with one record is noted in it, so that the caller can skip it; a problem with
+A file is read once, as rows that know their line. A problem with one row is noted there, so that the caller can skip it; a problem with
 the file is a DatasetError.
 """
 
 from __future__ import annotations
 
-import csv
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple
 
 from treegram._core.errors import DatasetError
 from treegram._core.optional import optional_module
-from treegram._core.text import suggest
+from treegram.graphs.cells import (
+    DELIMITERS,
+    CellTable,
+    check_names,
+    describe_width,
+    is_missing,
+    name_texts,
+    parse_csv,
+    read_text,
+)
 
 _DEFAULT_COLUMN = "smiles"
 _NAME_COLUMNS = ("id", "name")
-_MISSING = {"", "na", "n/a", "nan", "none", "null", "-", "?"}
-_MOST_NAMES = 20  # in a message
+_EXTENSION = re.compile(r"(\S+\s+\|[^|]*\|)(?:\s|$)")  # a SMILES and a CXSMILES extension, which may have spaces
+_END_OF_MOLECULE = re.compile(r"^M  END", re.MULTILINE)
+_PROPERTY = re.compile(r"^>[^<\n]*<(.+)>[^>\n]*\n((?:(?!>.*<.+>).*\S.*\n?)*)", re.MULTILINE)
+_ADVICE = "Set smiles_column."
 
 import_rdkit = partial(optional_module, "rdkit.Chem", "Molecules")
 
@@ -35,161 +40,178 @@ class InvalidMoleculeError(Exception):
 
 
 class Record(NamedTuple):
-    """One molecule: its file and line, the SMILES or molecule, its target as text, its name, and a problem found while reading."""
+    """One molecule: its place, the SMILES or molecule, its name, and a problem found while reading."""
 
     where: str
     molecule: Any
-    target: str | None = None
-    name: str = ""
+    name: str | None = None
     problem: str = ""
 
 
-class _Columns(NamedTuple):
-    """The columns, or properties, that the user named."""
+class MoleculeRows(NamedTuple):
+    """The rows of a file, none of which is a graph yet; ``molecules`` holds SMILES, or parses a molecule when it is indexed."""
 
-    smiles: str | None
-    target: str | None
-    name: str | None
+    cells: CellTable
+    molecules: Sequence[Any]
+    names: list[str | None]
+
+    def records(self) -> Iterator[Record]:
+        """Yield the molecules one by one."""
+        for row, (name, problem) in enumerate(zip(self.names, self.cells.problems, strict=True)):
+            where = self.cells.where(row)
+            if problem:
+                yield Record(where, self.molecules[row] if isinstance(self.molecules, list) else "", name, problem)
+                continue
+            try:
+                yield Record(where, self.molecules[row], name)
+            except InvalidMoleculeError as invalid:
+                yield Record(where, "", name, str(invalid))
 
 
-def read_records(
-    path: Path, smiles_column: str | None = None, target: str | None = None, name_column: str | None = None
-) -> Iterator[Record]:
-    """Yield the molecules of a file one by one."""
-    reader = SUFFIXES.get(path.suffix.lower())
-    if reader is None:
+def read_molecule_rows(
+    path: Path,
+    smiles_column: str | None = None,
+    name_column: str | None = None,
+    targets: Sequence[str] = (),
+    data: bytes | None = None,
+) -> MoleculeRows:
+    """Read the molecules of a file, or of ``data`` from standard input in the format that the name says; targets are not names."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
         raise DatasetError(
             f"{path}: the name of a file of molecules must end in {', '.join(SUFFIXES)}; got {path.suffix or 'no ending'!r}."
         )
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            yield from reader(file, path, _Columns(smiles_column, target, name_column))
-    except OSError as error:
-        raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise DatasetError(
-            f"{path} is not UTF-8 text: it has the byte 0x{error.object[error.start]:02x} where a character is expected. Save it "
-            "as UTF-8."
-        ) from error
+    source = str(path) if data is None else "standard input"
+    text = read_text(path, source, data)
+    if suffix == ".sdf":
+        return _read_sdf(text, source, smiles_column, name_column)
+    if suffix == ".smi":
+        if smiles_column not in (None, _DEFAULT_COLUMN):
+            raise DatasetError(f"{source}: the SMILES come first in each line of a .smi file; leave out the column.")
+        cells, default_name = _read_smi(text, source)
+    else:
+        cells, default_name = parse_csv(text, source, DELIMITERS[suffix]), ""
+    smiles = cells.cells(smiles_column or _DEFAULT_COLUMN, _ADVICE)
+    for row, molecule in enumerate(smiles):
+        if not cells.problems[row] and is_missing(molecule):
+            cells.problems[row] = "the SMILES is missing"
+    names: list[str | None] = [None] * len(smiles)
+    if column := name_column or _default_name_column(cells.columns, targets, default_name):
+        names = name_texts(cells.cells(column))
+    return MoleculeRows(cells, smiles, names)
 
 
-# -------------------------------------------------------------------- tables
+def _default_name_column(columns: Iterable[str], targets: Sequence[str], default: str) -> str | None:
+    """Return the column called id or name, or the default; a target is no name."""
+    candidates = [name for known in _NAME_COLUMNS for name in columns if name.lower() == known]
+    if default in columns:
+        candidates.append(default)
+    taken = set(map(str.lower, targets))
+    return next((name for name in candidates if name.lower() not in taken), None)
 
 
-def _read_csv(file: TextIO, path: Path, columns: _Columns, *, delimiter: str) -> Iterator[Record]:
-    rows = csv.reader(file, delimiter=delimiter, strict=True)
-    try:
-        names = [name.strip() for name in next(rows, [])]
-        indices = _find_columns(names, columns, path)
-        for row in rows:
-            where = f"{path}:{rows.line_num}"
-            if row and len(row) != len(names):
-                problem = f"the line has {len(row)} fields, but the first line names {len(names)} columns"
-                yield Record(where, "", problem=problem)
-            elif row:  # a blank line has no fields
-                yield _row_record(where, row, indices)
-    except csv.Error as error:
-        raise DatasetError(f"{path}:{rows.line_num}: {error}.") from error
+# -------------------------------------------------------------------- lines of SMILES
 
 
-def _read_smi(file: TextIO, path: Path, columns: _Columns) -> Iterator[Record]:
-    """Read lines that begin with a SMILES; spaces separate columns, named by the first line or else numbered."""
-    if columns.smiles not in (None, _DEFAULT_COLUMN):
-        raise DatasetError(f"{path}: the SMILES come first in each line of a .smi file; leave out the column.")
-    rows: Iterator[tuple[int, list[str]]] = enumerate(map(str.split, file), start=1)
-    first = next(rows, (1, []))
-    names = first[1]
-    if not names or names[0].lower() != _DEFAULT_COLUMN:
-        rows = chain([first], rows)  # it is a molecule
-        names = [_DEFAULT_COLUMN, *map(str, range(2, len(names) + 1))]
-        if columns.name is None and columns.target != "2" and len(names) > 1:
-            columns = columns._replace(name="2")
-    indices = _find_columns(names, columns, path)
-    for number, row in rows:
-        if row:
-            yield _row_record(f"{path}:{number}", row, indices)
+def _read_smi(text: str, source: str) -> tuple[CellTable, str]:
+    """Read lines that begin with a SMILES, and return the column of names if the first line does not name the columns.
+
+    Tabs or spaces separate columns, which are numbered from 2 if the first line does not name them.
+    """
+    rows, lines, problems = [], [], []
+    for number, line in enumerate(_plain_lines(text).split("\n"), start=1):
+        if line.strip():
+            fields, problem = _split_line(line.strip(" "))
+            rows.append(fields)
+            lines.append(number)
+            problems.append(problem)
+    if not rows:
+        raise DatasetError(f"{source}: the file is empty; each line must begin with a SMILES.")
+    width = max(map(len, rows))
+    names = [_DEFAULT_COLUMN, *map(str, range(2, width + 1))]
+    default_name = "2"
+    if rows[0][0].lower() == _DEFAULT_COLUMN:
+        names, rows, lines, problems, default_name = rows[0], rows[1:], lines[1:], problems[1:], ""
+        check_names(names, source)
+        for row, fields in enumerate(rows):
+            if len(fields) > len(names):
+                problems[row] = problems[row] or describe_width(len(fields), len(names))
+    columns = {name: [fields[i] if i < len(fields) else "" for fields in rows] for i, name in enumerate(names) if name}
+    return CellTable(source, columns, problems, lines), default_name
 
 
-def _row_record(where: str, row: list[str], indices: list[int | None]) -> Record:
-    """Return a record from the SMILES, target and name columns of a row, which may be too short."""
-    smiles, target, name = (None if i is None else "".join(row[i : i + 1]).strip() for i in indices)
-    return Record(where, smiles, target, name or "", _target_problem(target) if smiles else "the SMILES is missing")
+def _split_line(line: str) -> tuple[list[str], str]:
+    """Return the columns of a line, the first of which keeps a CXSMILES extension, and what is wrong with it, if anything."""
+    if "\t" in line:
+        fields = [field.strip() for field in line.split("\t")]
+        if len(fields) > 1 and fields[1].startswith("|"):
+            fields[:2] = [" ".join(fields[:2])]
+        if " " in fields[0] and not _EXTENSION.fullmatch(fields[0]):
+            return fields, "spaces and tabs both separate its columns"
+        return fields, ""
+    extended = _EXTENSION.match(line)
+    if extended:
+        return [extended.group(1), *line[extended.end() :].split()], ""
+    fields = line.split()
+    has_extension = len(fields) > 1 and fields[1].startswith("|")
+    return fields, "its CXSMILES extension has no second '|'" if has_extension else ""
 
 
-def _target_problem(target: str | None) -> str:
-    if target is None:
-        return ""
-    number = _number(target)
-    if target.lower() in _MISSING or (number is not None and not math.isfinite(number)):
-        return f"its target is {target!r}, which is not a value" if target else "its target is missing"
-    return ""
-
-
-def _find_columns(names: list[str], columns: _Columns, path: Path) -> list[int | None]:
-    """Return the indices of the SMILES, target and name columns."""
-    smiles = _find_column(names, columns.smiles or _DEFAULT_COLUMN, path)
-    target = None if columns.target is None else _find_column(names, columns.target, path)
-    if columns.name is not None:
-        return [smiles, target, _find_column(names, columns.name, path)]
-    known = [name.lower() for name in names]
-    found = (known.index(name) for name in _NAME_COLUMNS if name in known)
-    return [smiles, target, next((i for i in found if i != target), None)]
-
-
-def _find_column(names: list[str], wanted: str, path: Path) -> int:
-    """Return the index of a column; case is ignored unless a column matches exactly."""
-    if not names:
-        raise DatasetError(f"{path}: the file is empty; its first line must name the columns.")
-    found = [i for i, name in enumerate(names) if name == wanted]
-    found = found or [i for i, name in enumerate(names) if name.lower() == wanted.lower()]
-    if len(found) > 1:
-        raise DatasetError(f"{path}:1: {len(found)} columns are called {wanted!r}; rename all but one.")
-    if not found:
-        advice = ". Set smiles_column (on the command line: --smiles-column)." if wanted == _DEFAULT_COLUMN else "."
-        hint = suggest(wanted, names) or advice
-        raise DatasetError(f"{path}:1: no column is called {wanted!r}; there are {_list_names(names)}{hint}")
-    return found[0]
-
-
-def _list_names(names: Iterable[str]) -> str:
-    known = list(map(repr, names))
-    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-    return (", ".join(known[:_MOST_NAMES]) + more) or "none"
+def _plain_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 # -------------------------------------------------------------------- SDF
 
 
-def _read_sdf(file: TextIO, path: Path, columns: _Columns) -> Iterator[Record]:
-    if columns.smiles is not None:
-        raise DatasetError(f"{path}: an SDF file holds molecules, not a column of SMILES; leave out the column.")
-    supplier = import_rdkit().SDMolSupplier()
-    supplier.SetData(file.read(), sanitize=True, removeHs=False)
-    for i in range(len(supplier)):
-        where = f"{path}: record {i + 1}"
-        try:
-            mol = parse_molecule(supplier.__getitem__, i)
-        except InvalidMoleculeError as invalid:
-            yield Record(where, "", problem=str(invalid))
-            continue
-        known = {name: mol.GetProp(name).strip() for name in mol.GetPropNames()}
-        lacking = {columns.target, columns.name} - known.keys() - {None}
-        problem = f"it has no property {min(map(str, lacking))!r}; it has {_list_names(known)}" if lacking else ""
-        target = None if columns.target is None else known.get(columns.target, "")
-        name = known.get(columns.name or "", "")
-        yield Record(where, mol, target, name, problem or _target_problem(target))
+class _SdfMolecules(Sequence[Any]):
+    """The molecules of an SDF file, each parsed when it is indexed."""
+
+    def __init__(self, text: str) -> None:
+        self.supplier = import_rdkit().SDMolSupplier()
+        self.supplier.SetData(_plain_lines(text), sanitize=True, removeHs=False)
+
+    def __len__(self) -> int:
+        return len(self.supplier)
+
+    def __getitem__(self, row: Any) -> Any:
+        mol = parse_molecule(self.supplier.__getitem__, int(row))
+        if not mol.GetNumAtoms():
+            raise InvalidMoleculeError("the record has no atoms")
+        return mol
+
+    def text(self, row: int) -> str:
+        """Return the record as it was written."""
+        return str(self.supplier.GetItemText(row))
 
 
-SUFFIXES: dict[str, Callable[[TextIO, Path, _Columns], Iterator[Record]]] = {
-    ".smi": _read_smi,
-    ".sdf": _read_sdf,
-    ".csv": partial(_read_csv, delimiter=","),
-    ".tsv": partial(_read_csv, delimiter="\t"),
-}
+def _read_sdf(text: str, source: str, smiles_column: str | None, name_column: str | None) -> MoleculeRows:
+    """Read records; their titles and properties are known before a molecule is parsed, and if it cannot be parsed."""
+    if smiles_column is not None:
+        raise DatasetError(f"{source}: an SDF file holds molecules, not a column of SMILES; leave out the column.")
+    molecules = _SdfMolecules(text)
+    titles, properties = [], []
+    for row in range(len(molecules)):
+        record = molecules.text(row)
+        n_molecules = len(_END_OF_MOLECULE.findall(record))
+        if n_molecules > 1:
+            raise DatasetError(
+                f"{source}: record {row + 1} holds {n_molecules} molecules: the line '$$$$', which ends a record, is missing between them."
+            )
+        titles.append(record.partition("\n")[0].strip())
+        properties.append({name: value.strip() for name, value in _PROPERTY.findall(record)})
+    names = dict.fromkeys(name for record in properties for name in record)
+    columns = {name: [record.get(name, "") for record in properties] for name in names}
+    lines = range(1, len(properties) + 1)
+    cells = CellTable(source, columns, [""] * len(lines), lines, noun="property", marker=": record ")
+    return MoleculeRows(cells, molecules, name_texts(cells.cells(name_column) if name_column else titles))
 
 
-def parse_molecule(parse: Callable[[Any], Any], source: Any) -> Any:
-    """Return the molecule that RDKit finds; raise with RDKit's reason, such as ``unclosed ring``, if it finds none."""
+SUFFIXES = (".smi", ".sdf", *DELIMITERS)
+
+
+def parse_molecule(parse: Any, source: Any) -> Any:
+    """Return the molecule that RDKit makes; raise with RDKit's reason, such as ``unclosed ring``, if it makes none."""
     from rdkit import rdBase
 
     # RDKit before 2026.3 can be silenced, but does not hand over its reasons.
@@ -200,35 +222,8 @@ def parse_molecule(parse: Callable[[Any], Any], source: Any) -> Any:
         return mol
     messages = getattr(log, "messages", "")
     lines = [re.sub(r"^\[[\d:]+\] *((SMILES Parse )?(Error|ERROR):)? *", "", text) for text in messages.splitlines()]
-    reason = re.split(r" while parsing: | for input: ", next(filter(None, lines), ""))[0].rstrip(". :")
+    plain = (line for line in lines if line.strip("* ") and not line.endswith("Violation"))  # a frame of asterisks
+    reason = re.split(r" while parsing: | for input: ", next(plain, ""))[0].rstrip(". :")
     position = re.search(r"around position \d+", messages)
     where = f" {position.group()}" if position else ""
     raise InvalidMoleculeError(f"RDKit says: {reason}{where}" if reason else "RDKit cannot read it")
-
-
-# -------------------------------------------------------------------- targets
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def read_targets(records: Sequence[Record]) -> NDArray[Any]:
-    """Convert the targets to integers, floats or strings: the most specific kind that fits all of them."""
-    texts = [str(record.target) for record in records]
-    numbers = [_number(text) for text in texts]
-    words = [i for i, number in enumerate(numbers) if number is None]
-    if words and len(words) < len(texts):
-        word, number = words[0], next(i for i in range(len(texts)) if numbers[i] is not None)
-        raise DatasetError(
-            f"{records[word].where}: the target is {texts[word]!r}, but {records[number].where} has the number {texts[number]}. Targets "
-            "must be all numbers or all words."
-        )
-    if words:
-        return np.array(texts)
-    if all(text.lstrip("+-").isdecimal() and len(text) < 18 for text in texts):
-        return np.array([int(text) for text in texts], dtype=np.int64)
-    return np.array(numbers, dtype=np.float64)

@@ -25,16 +25,17 @@ from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Whole, Words
 from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
+from treegram.graphs.cells import convert_cells
 from treegram.graphs.check import check_names
+from treegram.graphs.graph_table import GraphTable
 from treegram.graphs.molecule_files import (
     InvalidMoleculeError,
     Record,
     import_rdkit,
     parse_molecule,
-    read_records,
-    read_targets,
+    read_molecule_rows,
 )
-from treegram.graphs.tables import Table, list_names
+from treegram.graphs.tables import NamedColumns, list_names
 from treegram.graphs.transforms import Source, make_source
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
@@ -46,7 +47,7 @@ _LARGEST_DESCRIPTOR = 1e12  # the descriptor Ipc grows exponentially with the mo
 _INDEX = "_treegram_index"  # the property of an atom that holds its number in the molecule with all hydrogens
 _ON_ERROR: Allowed = (Words("raise", "skip"),)
 _MOST_NAMED = 5  # skipped molecules in a warning
-_ADVICE = "Correct it, or skip invalid molecules with on_error='skip' (on the command line: --skip-invalid)."
+_ADVICE = "Correct it, or skip invalid molecules with on_error='skip'."
 _ADVICE_IN_PIPELINES = (
     "A pipeline step must return one graph per molecule and cannot skip any: find invalid molecules with invalid_molecules, "
     "or convert with Graphs.from_smiles(..., on_error='skip') before the pipeline."
@@ -186,8 +187,8 @@ def _describe_molecule(mol: Any) -> Floats:
     from rdkit.Chem import Descriptors
 
     calculate: Any = Descriptors.CalcMolDescriptors
-    known = calculate(import_rdkit().RemoveHs(mol), missingVal=np.nan, silent=True)
-    values = np.array([known[name] for name in _descriptor_names()], dtype=np.float64)
+    descriptors = calculate(import_rdkit().RemoveHs(mol), missingVal=np.nan, silent=True)
+    values = np.array([descriptors[name] for name in _descriptor_names()], dtype=np.float64)
     return np.clip(np.nan_to_num(values, nan=0.0), -_LARGEST_DESCRIPTOR, _LARGEST_DESCRIPTOR)
 
 
@@ -267,14 +268,14 @@ def _measure_atoms(mol: Any, names: Sequence[str], *, hydrogens: bool, seed: int
 
 
 class _Names(Words):
-    """One of some names, or a list of distinct ones."""
+    """A name out of several, or a list of distinct names."""
 
     def accepts(self, value: Any) -> bool:
         """Return whether the value is allowed."""
-        chosen = [value] if isinstance(value, str) else value
-        if not isinstance(chosen, list | tuple) or not chosen:
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, list | tuple) or not names:
             return False
-        return all(isinstance(name, str) and name in self.words for name in chosen) and len(set(chosen)) == len(chosen)
+        return all(isinstance(name, str) and name in self.words for name in names) and len(set(names)) == len(names)
 
     def __str__(self) -> str:
         return f"{super().__str__()} or a list of these"
@@ -377,7 +378,7 @@ class MoleculeGraphs(Source):
         self._check_parameters()
         return Converted(self, *_apply(self._build, records, on_error, **errors))
 
-    def _build(self, molecule: Any) -> _OneGraph:
+    def _build(self, molecule: Any) -> _MoleculeGraph:
         """Return the graph of a SMILES or an RDKit molecule; parameters are already checked."""
         chem, mol = import_rdkit(), _to_molecule(molecule)
         with _rdkit_errors():
@@ -385,7 +386,7 @@ class MoleculeGraphs(Source):
                 mol, _as_tuple(self.attributes), hydrogens=self.hydrogens, seed=int(self.random_state)
             )
             bonds = list(nodes.GetBonds())
-            return _OneGraph(
+            return _MoleculeGraph(
                 edges=[(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds],
                 labels=_label_atoms(nodes, _as_tuple(self.labels)),
                 vectors=vectors,
@@ -403,7 +404,7 @@ def _as_tuple(names: str | Sequence[str] | None) -> tuple[str, ...]:
 # -------------------------------------------------------------------- conversion
 
 
-class _OneGraph(NamedTuple):
+class _MoleculeGraph(NamedTuple):
     """The graph of one molecule."""
 
     edges: list[tuple[int, int]]
@@ -420,18 +421,8 @@ class Converted:
     """The records and graphs of the valid molecules by position, and what is wrong with each of the others."""
 
     transformer: MoleculeGraphs
-    valid: dict[int, tuple[Record, _OneGraph]]
+    valid: dict[int, tuple[Record, _MoleculeGraph]]
     invalid: dict[int, str]
-
-    @property
-    def kept(self) -> list[int]:
-        """Positions of the valid molecules."""
-        return list(self.valid)
-
-    @property
-    def smiles(self) -> list[str]:
-        """SMILES of the valid molecules."""
-        return [item.smiles for _, item in self.valid.values()]
 
     def graphs(self, targets: ArrayLike | None = None) -> Graphs:
         """Return the collection."""
@@ -458,6 +449,7 @@ def _apply(
     *,
     error: Callable[[str], TreegramError] = InvalidGraphError,
     advice: str = _ADVICE,
+    total: int | None = None,
 ) -> tuple[dict[int, tuple[Record, Any]], dict[int, str]]:
     """Return the record and result of each valid molecule by position, and what is wrong with each of the others.
 
@@ -469,7 +461,7 @@ def _apply(
     valid: dict[int, tuple[Record, Any]] = {}
     invalid: dict[int, str] = {}
     skipped = []
-    total = len(records) if isinstance(records, list) else None
+    total = len(records) if isinstance(records, list) else total
     with rdBase.BlockLogs():  # no messages of RDKit on stderr
         for i, record in enumerate(track(records, total, "molecules")):
             try:
@@ -500,7 +492,7 @@ def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Reco
     if isinstance(molecules, Graphs) or not isinstance(molecules, Iterable):
         raise InvalidGraphError(f"Expected a list of SMILES or RDKit molecules; got {type(molecules).__name__}.")
     if hasattr(molecules, "columns"):
-        table = Table(molecules, "molecules")
+        table = NamedColumns(molecules, "molecules")
         if smiles_column is None:
             raise InvalidGraphError(
                 f"The molecules are a table with {list_names(table.names)}: set smiles_column to the column with the SMILES."
@@ -534,7 +526,7 @@ def read_molecules(
         names: Any = check_names(graph_names, len(records), "graph_names", "molecules")
         records = [record._replace(name=name) for record, name in zip(records, names, strict=True)]
     converted = transformer._convert(records, on_error)
-    return converted.graphs(None if y is None else y[converted.kept])
+    return converted.graphs(None if y is None else y[list(converted.valid)])
 
 
 def load_molecules(
@@ -552,6 +544,7 @@ def load_molecules(
     ----------
     path : str or path
         A file of SMILES, one per line (.smi), an SDF file (.sdf), or a table whose first line names the columns (.csv, .tsv).
+        SMILES may have CXSMILES extensions.
     target : str, optional
         Column or SDF property with the target. In a .smi file without a header, the number of the column, counted from 1.
         Targets are classes if they are words, and numbers otherwise.
@@ -594,22 +587,80 @@ def load_molecules(
     """
     check_value("on_error", "load_molecules", on_error, _ON_ERROR)
     transformer = make_source(MoleculeGraphs, kwargs, "load_molecules")
-    columns = {"target": target, "smiles_column": smiles_column, "name_column": name_column}
-    converted = convert_file(path, transformer, on_error=on_error, **columns)
-    y = None if target is None else read_targets([record for record, _ in converted.valid.values()])
-    return converted.graphs(y), y
+    targets = [] if target is None else [target]
+    columns: dict[str, Any] = {"smiles_column": smiles_column, "name_column": name_column}
+    table = read_molecule_table(path, transformer, targets=targets, on_error=on_error, needs_targets=True, **columns)
+    if target is None:
+        return table.graphs, None
+    y = table.values(target)[1]
+    return table.graphs.assign(targets=y), y
 
 
-def convert_file(
-    path: str | os.PathLike[str], transformer: MoleculeGraphs, *, on_error: str, **columns: str | None
-) -> Converted:
-    """Convert the molecules of a file; at least one must be valid. ``columns`` are those of ``read_records``."""
-    records = read_records(Path(path), **columns)
-    converted = transformer._convert(records, on_error, error=DatasetError)
-    if not converted.valid:
-        reason = f": {next(iter(converted.invalid.values()))}" if converted.invalid else ""
-        raise DatasetError(f"{os.fspath(path)} has no valid molecule{reason}.")
-    return converted
+def read_molecule_table(
+    path: str | os.PathLike[str],
+    transformer: MoleculeGraphs,
+    *,
+    targets: Sequence[str] = (),
+    others: Sequence[str] = (),
+    smiles_column: str | None = None,
+    name_column: str | None = None,
+    on_error: str = "raise",
+    needs_targets: bool = False,
+    data: bytes | None = None,
+) -> GraphTable:
+    """Read a file of molecules, or ``data`` from standard input, once, and convert them.
+
+    ``targets`` and ``others`` are columns that must exist; numbers are checked before any molecule is converted. An invalid molecule
+    raises an error, is skipped with a warning, or is only collected (``on_error="collect"``), so that no molecule may be valid; with
+    ``needs_targets`` one without a target is invalid.
+    """
+    file = read_molecule_rows(Path(path), smiles_column, name_column, targets, data)
+    source, problems = file.cells.source, file.cells.problems
+    places = [file.cells.where(row) for row in range(len(problems))]
+    for column in targets:
+        cells = file.cells.cells(column)
+        rows, _ = convert_cells(cells, column, places.__getitem__)
+        if needs_targets:
+            for row in set(range(len(cells))) - set(rows.tolist()):
+                problems[row] = problems[row] or (
+                    f"its target is {cells[row]!r}, which is not a value" if cells[row] else "its target is missing"
+                )
+    for column in others:
+        file.cells.cells(column)
+    converted = transformer._convert(file.records(), on_error, error=DatasetError, total=len(places))
+    if not converted.valid and not (converted.invalid and on_error == "collect"):
+        reason = next(iter(converted.invalid.values()), "it has no rows")
+        raise DatasetError(f"{source} has no valid molecule: {reason}.")
+    names = list(file.names)
+    smiles = list(file.molecules) if isinstance(file.molecules, list) else [""] * len(places)
+    for row, (_, item) in converted.valid.items():
+        names[row], smiles[row] = names[row] or item.name or None, item.smiles
+    return GraphTable(
+        source,
+        places,
+        names,
+        [converted.invalid.get(row, "") for row in range(len(places))],
+        converted.graphs(),
+        np.array(list(converted.valid), dtype=np.int64),
+        file.cells.columns,
+        targets=targets,
+        smiles=smiles,
+        molecules=_NodeMolecules(file.molecules, hydrogens=transformer.hydrogens),
+        transformer=transformer,
+    )
+
+
+class _NodeMolecules(Sequence[Any]):
+    """The molecules of a file as they are drawn: the atoms are the nodes of the graph. Each is made when it is indexed."""
+
+    def __init__(self, molecules: Sequence[Any], *, hydrogens: bool) -> None:
+        self.molecules, self.hydrogens = molecules, hydrogens
+
+    def __len__(self) -> int:
+        return len(self.molecules)
+
+    def __getitem__(self, row: Any) -> Any:
+        return _measure_atoms(_to_molecule(self.molecules[row]), (), hydrogens=self.hydrogens, seed=0)[0]
 
 
 def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
@@ -666,5 +717,5 @@ def scaffold_groups(molecules: Any) -> NDArray[Any]:
         with _rdkit_errors():
             return to_smiles(mol=_to_molecule(molecule))
 
-    found, _ = _apply(to_scaffold, _list_records(molecules), "raise", advice="invalid_molecules finds all.")
-    return np.array([scaffold for _, scaffold in found.values()], dtype=str)
+    valid, _ = _apply(to_scaffold, _list_records(molecules), "raise", advice="invalid_molecules finds all.")
+    return np.array([scaffold for _, scaffold in valid.values()], dtype=str)

@@ -30,7 +30,7 @@ _NAMES: Allowed = (Instance((str, list, tuple), "a name or a list of names"), NO
 # -------------------------------------------------------------------- named columns
 
 
-class Table:
+class NamedColumns:
     """Named columns with one row per node, edge or graph, which are converted to numpy arrays on demand.
 
     ``where`` describes a row in messages; ``rows`` selects and sorts the rows.
@@ -154,7 +154,7 @@ _ARGUMENTS = {
 def build_graphs(
     method: str,
     columns: Mapping[str, Any],
-    tables: Mapping[str, Table],
+    tables: Mapping[str, NamedColumns],
     *,
     defaults: Mapping[str, str],
     stacklevel: int = 4,
@@ -276,11 +276,11 @@ class TableGraphs(Source):
 
 def read_tables(nodes: Any, edges: Any, graphs: Any, options: TableGraphs, targets: Any) -> Graphs:
     """Build a collection from tables; see :meth:`treegram.Graphs.from_tables`."""
-    node_table, edge_table = Table(nodes, "nodes"), Table(edges, "edges")
+    node_table, edge_table = NamedColumns(nodes, "nodes"), NamedColumns(edges, "edges")
     tables = {"nodes": node_table, "edges": edge_table}
     graph_table = None
     if graphs is not None:
-        graph_table = tables["graphs"] = Table(graphs, "graphs")
+        graph_table = tables["graphs"] = NamedColumns(graphs, "graphs")
     owners = _plain(node_table.take("graph", options.graph))
     listed = owners if graph_table is None else _plain(graph_table.take("graph", options.graph))
     position: dict[Hashable, int] = {}
@@ -316,7 +316,7 @@ def _plain(values: NDArray[Any]) -> list[Hashable]:
     return [plain_label(value) for value in values.tolist()]
 
 
-def _look_up_ends(names: list[Hashable], owners: list[Hashable], edges: Table, options: TableGraphs) -> Ints:
+def _look_up_ends(names: list[Hashable], owners: list[Hashable], edges: NamedColumns, options: TableGraphs) -> Ints:
     """Return the rows of the ends of each edge in the node table: by graph and name, or by name if edges do not name their graph."""
     is_local = options.graph in edges.names
     number: dict[Hashable, int] = {}
@@ -327,7 +327,9 @@ def _look_up_ends(names: list[Hashable], owners: list[Hashable], edges: Table, o
                 if is_local
                 else ". Edges need a column with their graph unless names are unique."
             )
-            raise InvalidGraphError(f"nodes: row {row} and row {number[key]} have the same node {names[row]!r}{hint}")
+            raise InvalidGraphError(
+                f"nodes: row {row} and nodes: row {number[key]} have the same node {names[row]!r}{hint}"
+            )
     graphs = _plain(edges.take("graph", options.graph)) if is_local else []
     rows = np.empty((edges.n_rows, 2), dtype=np.int64)
     for column, argument in enumerate(("source", "target")):
@@ -342,7 +344,9 @@ def _look_up_ends(names: list[Hashable], owners: list[Hashable], edges: Table, o
     return rows
 
 
-def _targets(name: str, nodes: Table, graphs: Table | None, codes: Ints, graph_names: list[Hashable]) -> Any:
+def _targets(
+    name: str, nodes: NamedColumns, graphs: NamedColumns | None, codes: Ints, graph_names: list[Hashable]
+) -> Any:
     """Return one target per graph: from the graph table, or from the node table, where it is constant within each graph."""
     if graphs is not None and (name in graphs.names or name not in nodes.names):
         values = graphs.take("targets", name)

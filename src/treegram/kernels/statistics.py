@@ -212,7 +212,7 @@ def _given_columns(graphs: Graphs) -> Floats:
         if len(graphs):
             raise InvalidGraphError(
                 f"StatisticsKernel with columns 'graph_attributes' or 'both' needs graphs with graph_attributes; got {graphs!r}. Pass "
-                "graph_attributes when creating the collection, or use columns='statistics'."
+                "graph_attributes when creating the collection, for molecules descriptors='rdkit2d', or use columns='statistics'."
             )
         return np.empty((0, 0))
     return np.asarray(columns)

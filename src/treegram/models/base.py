@@ -40,9 +40,11 @@ from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import GraphKernel
+from treegram.kernels.input_checks import outside_level
 from treegram.kernels.registry import AUTO, PRECOMPUTED
-from treegram.models.auto import Candidate, auto_candidates
+from treegram.models.auto import auto_candidates
 from treegram.models.search import (
+    Candidate,
     Data,
     Fits,
     Precomputed,
@@ -428,19 +430,21 @@ def check_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
 
 def _warn_of_many_classes(classes: NDArray[Any], codes: Ints) -> None:
     """Warn if most classes have a single graph, or if the classes are whole numbers of many values."""
-    n_graphs, n_classes, n_single = len(codes), len(classes), int((np.bincount(codes) == 1).sum())
+    n_graphs, n_classes, n_single = len(codes), len(classes), (np.bincount(codes) == 1).sum()
     are_numbers = classes.dtype.kind in "iuf"
     looks_measured = are_numbers and n_classes > _MANY_CLASSES and n_graphs < _FEW_PER_CLASS * n_classes
     if not looks_measured and (2 * n_single <= n_classes or n_classes == 2):
         return
     cure = (
-        "If y holds measurements, use GraphRegressor." if are_numbers else "Merge classes, or leave the rare ones out."
+        "If these are measurements, use GraphRegressor."
+        if are_numbers
+        else "Merge classes, or leave the rare ones out."
     )
     warnings.warn(
-        f"y has {n_classes} classes among {n_graphs} graphs, {n_single} of them with a single graph: little can be learned "
-        f"about each. {cure}",
+        f"y has {n_classes} distinct values for {n_graphs} graphs, and each is a class of its own: little can be learned about "
+        f"classes of so few graphs. {cure}",
         UserWarning,
-        stacklevel=4,
+        stacklevel=outside_level(),
     )
 
 
@@ -448,8 +452,8 @@ def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
     """Return the sorted classes and the code of each graph's class; raise if there are fewer than two classes."""
     classes, codes = np.unique(check_targets(y), return_inverse=True)
     if len(classes) < 2:
-        found = f"{counted(len(codes), 'graph')} of class {classes[0]!s} alone" if len(classes) else "no graphs"
-        raise ValueError(f"Classification needs at least two classes; got {found}.")
+        content = f"{counted(len(codes), 'graph')} of class {classes[0]!s} alone" if len(classes) else "no graphs"
+        raise ValueError(f"Classification needs at least two classes; got {content}.")
     return classes, codes.astype(np.int64)
 
 

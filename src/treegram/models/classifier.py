@@ -17,6 +17,7 @@ from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
+from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import (
     N_LANDMARKS,
     TOO_MANY,
@@ -195,7 +196,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
     def _predict_shares(self, codes: Ints, weights: Floats) -> Floats:
         """Make the weighted shares of the classes the answer for all graphs; return the decisions about the fitted ones."""
         shares = np.bincount(codes, weights, minlength=len(self.classes_)) / weights.sum()
-        logs = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
+        logs = np.round(np.log(np.maximum(shares, np.finfo(np.float64).tiny)), 12)  # the rest is rounding
         self.intercept_ = (logs[1:] - logs[:1]) / 2 if len(logs) == 2 else logs
         self.temperature_ = 1.0
         self.dual_coefs_ = [np.zeros_like(coefficients) for coefficients in self.dual_coefs_]
@@ -213,7 +214,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
                 f"Class {self.classes_[counts.argmin()]!s} has a single graph: when that graph is left out, nothing is known of "
                 "the class, so it counts as a mistake of every kernel. Add graphs, or leave the class out.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=outside_level(),
             )
 
     def decision_function(self, X: Any) -> Floats:

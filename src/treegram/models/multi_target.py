@@ -50,8 +50,8 @@ class TakesSeveralTargets:
         if len(columns) != len(self.estimators_):
             raise ValueError(f"y must have {len(self.estimators_)} columns, as in fit; got {len(columns)}.")
         scores = [
-            one.score(graphs[ids], values, _rows(sample_weight, ids))
-            for one, (ids, values) in zip(self.estimators_, columns, strict=True)
+            estimator.score(graphs[ids], values, _rows(sample_weight, ids))
+            for estimator, (ids, values) in zip(self.estimators_, columns, strict=True)
             if len(ids) > 1
         ]
         if not scores:
@@ -76,7 +76,7 @@ class TakesSeveralTargets:
     def _predict_columns(self, X: Any, **options: Any) -> Any:
         """Return the predictions of all columns, (n_graphs, n_targets), or a tuple of such arrays."""
         graphs = as_graphs(X)
-        predicted = [one.predict(graphs, **options) for one in self.estimators_]
+        predicted = [estimator.predict(graphs, **options) for estimator in self.estimators_]
         if isinstance(predicted[0], tuple):  # means and standard deviations
             return tuple(np.column_stack(arrays) for arrays in zip(*predicted, strict=True))
         return np.column_stack(predicted)

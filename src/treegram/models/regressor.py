@@ -14,8 +14,8 @@ from scipy.optimize import minimize, minimize_scalar
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import parameters
 from treegram._core.types import Floats
+from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import (
-    Candidate,
     Fitted,
     Screening,
     evenly_spaced,
@@ -25,6 +25,7 @@ from treegram.models.auto import (
 )
 from treegram.models.base import CombiningModel, DecisionParts, check_weights
 from treegram.models.gp import PredictsByProcess, decompose, mean_diagonal
+from treegram.models.search import Candidate
 
 __all__ = ["GraphRegressor", "learn_weights"]
 
@@ -147,7 +148,7 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
                 f"A Gaussian process on {len(ids):,} graphs takes too long: it is fitted on {MOST:,} of them, evenly drawn from "
                 "the range of the targets. For all of them use Nystroem(kernel) before a linear model.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=outside_level(),
             )
             ids = ids[evenly_spaced(numbers[ids, None], MOST)]
         if len(ids) < len(numbers):

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, parameters
 from treegram._core.types import Floats, Ints
+from treegram.kernels.input_checks import outside_level
 from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.multi_target import TakesSeveralTargets
@@ -177,7 +178,10 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
     def _folds(self, targets: Floats, n_folds: int) -> Splits:
         n_graphs = len(targets)
         if n_graphs < n_folds:
-            warnings.warn(f"{n_graphs} graphs are too few for cv={n_folds}: {n_graphs} folds are used.", stacklevel=4)
+            warnings.warn(
+                f"{n_graphs} graphs are too few for cv={n_folds}: {n_graphs} folds are used.",
+                stacklevel=outside_level(),
+            )
         return number_folds(n_graphs, min(n_graphs, n_folds), self.random_state)
 
     def _make_score(self, data: Data) -> Score:
@@ -282,11 +286,11 @@ def _score_ridges(
 ) -> tuple[Floats, Fits]:
     """Return the score on the test part for each alpha."""
     y, alphas = data.targets, data.strengths
-    own, of_test = (None if data.weights is None else data.weights[part] for part in (train, test))
+    of_train, of_test = (None if data.weights is None else data.weights[part] for part in (train, test))
     if leaves_one_out:
-        predicted = _predict_left_out(K, y, alphas, own)
+        predicted = _predict_left_out(K, y, alphas, of_train)
     else:
-        predicted = _predict_ridges(K, y, train, test, alphas, own)
+        predicted = _predict_ridges(K, y, train, test, alphas, of_train)
     if scorer is None:
         errors = np.average((predicted - y[test][:, None]) ** 2, axis=0, weights=of_test)
         return 1.0 - errors / (y.var() or 1.0), Fits(len(alphas))

@@ -11,7 +11,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import isfunction
 from math import prod
 from typing import Any, TypeAlias
@@ -29,9 +29,8 @@ from treegram._core.parallel import run_tasks
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.grid import grid_points, split_pipeline, with_parameters
+from treegram.kernels.grid import grid_points, parameter_names, split_pipeline, with_parameters
 from treegram.kernels.registry import AUTO, KERNELS, PRECOMPUTED
-from treegram.models.auto import Candidate, with_jobs
 
 Splits: TypeAlias = list[tuple[Ints, Ints]]
 ParamGrid: TypeAlias = Mapping[str, Sequence[Any]]
@@ -43,6 +42,16 @@ _ASYMMETRY = 1e-8  # of a Gram matrix, relative to its largest entry: more than 
 _MIN_GRAPHS = 20  # needed to judge that similarity
 _ROWS = 200  # examined for it, evenly spaced
 _DIGITS = 12  # of Gram matrices and mean scores that are compared: the rest is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A kernel, or a pipeline that ends in one, and the grid to search for it."""
+
+    name: str
+    kernel: Any
+    param_grid: ParamGrid = field(default_factory=dict)
+    reason: str = "requested"
 
 
 @dataclass(frozen=True)
@@ -138,7 +147,7 @@ def _check_matrix(X: Any) -> Floats:
 def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Candidate]:
     """Return the kernels that the user named, each with its grid; ``n_jobs=None`` keeps each kernel's own number of threads."""
     kernels = list(kernel) if isinstance(kernel, list | tuple) else [kernel]
-    kernels = [_named_kernel(one) if isinstance(one, str) else one for one in kernels]
+    kernels = [_named_kernel(entry) if isinstance(entry, str) else entry for entry in kernels]
     if not kernels:
         raise ValueError("kernel must be a kernel or a list of at least one; got an empty list.")
     grids = list(param_grid) if isinstance(param_grid, list | tuple) else [param_grid] * len(kernels)
@@ -147,12 +156,19 @@ def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Ca
             f"param_grid must have one entry for each kernel: {len(kernels)} kernels, got {len(grids)} entries."
         )
     candidates = []
-    for i, (name, one, grid) in enumerate(zip(_names(kernels), kernels, grids, strict=True)):
+    for i, (name, entry, grid) in enumerate(zip(_names(kernels), kernels, grids, strict=True)):
         if grid != "auto" and not isinstance(grid, Mapping):
             raise ValueError(f"param_grid[{i}] must be 'auto' or a dict of parameter: list of values; got {grid!r}.")
-        values = split_pipeline(one)[1].default_param_grid() if grid == "auto" else grid
-        candidates.append(Candidate(name, with_jobs(one, n_jobs), values))
+        values = split_pipeline(entry)[1].default_param_grid() if grid == "auto" else grid
+        candidates.append(Candidate(name, with_jobs(entry, n_jobs), values))
     return candidates
+
+
+def with_jobs(kernel: Any, n_jobs: int | None) -> Any:
+    """Return a copy of the kernel with ``n_jobs`` threads, or for None the kernel itself, with its own number."""
+    if n_jobs is None:
+        return kernel
+    return with_parameters(kernel, {"n_jobs": n_jobs} if "n_jobs" in parameter_names(kernel) else {})
 
 
 def _named_kernel(name: str) -> Any:
@@ -236,10 +252,10 @@ def _score_grams(
     kept, positions = distinct(grams)
     tasks = [(K, train, test) for K in kept for train, test in splits]
     outcomes = list(run_tasks(score, tasks, n_jobs=n_jobs, label=f"cross-validating {name}"))
-    scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(splits), -1)
+    scores = np.array([of_fold for of_fold, _ in outcomes], dtype=np.float64).reshape(len(kept), len(splits), -1)
     if not np.isfinite(scores).all():
         raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
-    return scores[positions], sum((some for _, some in outcomes), Fits())
+    return scores[positions], sum((fits for _, fits in outcomes), Fits())
 
 
 def _gram_blocks(candidate: Candidate, graphs: Any) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
@@ -263,7 +279,7 @@ def _split_grid(grid: ParamGrid, n_points: int) -> list[ParamGrid]:
     longer = next((name for name, size in sizes.items() if size > 1), None)
     if longer is None or prod(sizes.values()) <= n_points:
         return [grid]
-    return [one for value in grid[longer] for one in _split_grid({**grid, longer: [value]}, n_points)]
+    return [part for value in grid[longer] for part in _split_grid({**grid, longer: [value]}, n_points)]
 
 
 def _tabulate(
@@ -341,8 +357,8 @@ def choose_by_folds(
     fits = Fits()
     for g, K in enumerate(grams):
         for train, test in splits:
-            some, n_fits = score_fold(K, train, test)
-            scores[g] += some / len(splits)
+            of_fold, n_fits = score_fold(K, train, test)
+            scores[g] += of_fold / len(splits)
             fits += n_fits
     g, s = choose(scores)
     return g, s, float(scores[g, s]), fits

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
+from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import all_classes
 from treegram.models.base import (
     STRENGTHS,
@@ -181,7 +182,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
                 f"folds, {n_folds}: some folds are scored without it. Use fewer folds, or leave this class out."
             )
         if text:
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warnings.warn(text, UserWarning, stacklevel=outside_level())
         return folds(targets, min(n_folds, n_possible), self.random_state)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:
@@ -202,7 +203,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
                 f"{fits.n_unconverged} of {fits.n_fits} fits did not converge. Gram matrices must be positive "
                 "semidefinite, and C times their entries at most about 1e8: normalize the kernel, or leave out large C.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=outside_level(),
             )
 
     def decision_function(self, X: Any) -> Floats:
@@ -255,8 +256,8 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         starts = np.concatenate([[0], np.cumsum(self.n_support_)])
         weights = np.zeros((len(flat_steps(kernel)[-1].graphs_), len(pairs)))
         for pair, (i, j) in enumerate(pairs):
-            for own, row in ((i, j - 1), (j, i)):  # the row with the coefficients of a class against the other
-                members = slice(starts[own], starts[own + 1])
+            for code, row in ((i, j - 1), (j, i)):  # the row with the coefficients of a class against the other
+                members = slice(starts[code], starts[code + 1])
                 weights[self.support_[members], pair] = self.dual_coef_[row, members]
         if len(classes) == 2:
             return [(kernel, -weights)], -self.intercept_, (classes[1],)
@@ -347,7 +348,7 @@ def _score_machines(
     predicted = classes[vote(decisions, len(classes))]
     of_test = (data.graphs[test], classes[codes[test]], weights)
     scores = [
-        rate(scorer, ClassAnswers(some, classes, one_against_rest(decided, len(classes))), *of_test)
-        for some, decided in zip(predicted, decisions, strict=True)
+        rate(scorer, ClassAnswers(answers, classes, one_against_rest(of_strength, len(classes))), *of_test)
+        for answers, of_strength in zip(predicted, decisions, strict=True)
     ]
     return np.array(scores, dtype=np.float64), fits

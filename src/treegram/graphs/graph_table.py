@@ -1,0 +1,148 @@
+"""Every kind of data as one table: its rows as they were read, and the graphs that they became."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treegram._core.errors import DatasetError
+from treegram._core.text import counted
+from treegram._core.types import Ints
+from treegram.graphs import Graphs
+from treegram.graphs.cells import CellTable, convert_cells, find_column, is_missing
+
+_MANY_CLASSES = 20  # more distinct whole numbers are rarely classes, unless each has many graphs,
+_SHARE_OF_CLASSES = 0.2  # that is, unless there are fewer of them than this share of the graphs
+_TOO_MANY_CLASSES = 200
+
+
+@dataclass(frozen=True)
+class GraphTable:
+    """The rows of DATA in their order, read once; ``graphs`` are those of the rows ``kept``, and all else is by row.
+
+    ``problems`` says why a row did not become a graph ("" for a row that did), and ``where`` its place, for messages. ``names`` are those that
+    the data give, or None. ``columns`` hold cells as they were read, found at ``cell_places`` (``where``, if empty). ``targets`` names
+    the columns to learn, "" for the targets of a data set, and ``task`` is the task that the kind of data implies, or "".
+    """
+
+    source: str
+    where: list[str]
+    names: list[str | None]
+    problems: list[str]
+    graphs: Graphs
+    kept: Ints
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    cell_places: Sequence[str] = ()
+    targets: Sequence[str] = ()
+    task: str = ""
+    smiles: list[str] | None = None
+    molecules: Sequence[Any] | None = None  # whose atoms are the nodes, for drawings
+    transformer: Any = None  # that made the graphs; None for data sets
+
+    def values(self, column: str) -> tuple[Ints, NDArray[Any]]:
+        """Return the ids of the graphs that have a value in a column, and the values: numbers, booleans or text."""
+        cells = self.cells(column)
+        if isinstance(cells, np.ndarray):  # the targets of a data set
+            return np.arange(len(self.graphs)), cells[self.kept]
+        places = self.cell_places or self.where
+        rows, values = convert_cells(cells, column, places.__getitem__)
+        ids = self._graph_ids()[rows]
+        if not (ids >= 0).any():
+            raise DatasetError(f"No graph of {self.source} has a value for {column!r}.")
+        return ids[ids >= 0], values[ids >= 0]
+
+    def texts(self, column: str) -> list[str | None]:
+        """Return the text of a column for each graph, such as its group; None for a graph without a value."""
+        cells = self.cells(column)
+        return [None if is_missing(cells[row]) else str(cells[row]) for row in self.kept]
+
+    def with_target(self, column: str) -> tuple[Graphs, NDArray[Any]]:
+        """Return the graphs that have a value of a target, and the values; warn about the other graphs."""
+        ids, y = self.values(column)
+        n_missing = len(self.graphs) - len(ids)
+        if not n_missing:
+            return self.graphs, y
+        warnings.warn(f"Left out {counted(n_missing, 'graph')} without a value for {column!r}.", stacklevel=2)
+        return self.graphs[ids], y
+
+    def guess_task(self, column: str) -> tuple[str | None, str]:
+        """Return the task that a target suggests, or None if that is not clear, and the reason; see :func:`guess_task`."""
+        if self.task:
+            return self.task, "as the kind of data says"
+        return guess_task(self.values(column)[1])
+
+    def cells(self, column: str) -> Sequence[Any]:
+        """Return the cells of a column, one per row."""
+        return self.columns[column if column in self.columns else find_column(self.columns, column, self.source)]
+
+    def _graph_ids(self) -> Ints:
+        """Return the graph of each row, -1 for none."""
+        ids = np.full(len(self.where), -1)
+        ids[self.kept] = np.arange(len(self.kept))
+        return ids
+
+
+def make_table(source: str, graphs: Graphs, **fields: Any) -> GraphTable:
+    """Make the table of data in which every row is a graph."""
+    names = [None] * len(graphs) if graphs.graph_names is None else graphs.graph_names.tolist()
+    where = [f"{source}: graph {i}" for i in range(len(graphs))]
+    return GraphTable(source, where, names, [""] * len(graphs), graphs, np.arange(len(graphs)), **fields)
+
+
+def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: Sequence[str] = ()) -> GraphTable:
+    """Add the columns of a file with one row per graph; rows of graphs that are not in the data come last, with a problem.
+
+    ``wanted`` are columns that must exist.
+    """
+    for column in wanted:
+        cells.cells(column, "Name the right one with --target.")
+    names = cells.texts(graph_column, "Name the right one with --graph-column.").tolist()
+    row_of: dict[str | None, int] = {}
+    for row, name in enumerate(names):
+        if row_of.setdefault(name, row) != row:
+            raise DatasetError(
+                f"{cells.where(row)}: the graph {name!r} has more than one row, the first is {cells.where(row_of[name])}."
+            )
+    known = set(table.names)
+    unknown = [name for name in row_of if name not in known]
+    if unknown:
+        warnings.warn(
+            f"{cells.source}: {len(unknown)} of {len(names)} rows are for graphs that are not in the data, such as {unknown[0]!r}.",
+            stacklevel=2,
+        )
+    rows = [row_of.get(name) for name in [*table.names, *unknown]]
+    places = [f"{cells.source}: no row" if row is None else cells.where(row) for row in rows]
+    return replace(
+        table,
+        where=[*table.where, *places[len(table.where) :]],
+        names=[*table.names, *unknown],
+        problems=[*table.problems, *["the data have no graph of this name"] * len(unknown)],
+        columns={
+            column: [None if row is None else values[row] for row in rows] for column, values in cells.columns.items()
+        },
+        cell_places=places,
+    )
+
+
+def guess_task(values: NDArray[Any]) -> tuple[str | None, str]:
+    """Guess what targets are for: "classification", "regression", or None if that is not clear; and say why.
+
+    Text and booleans are classes, and so are two distinct numbers that are whole. Other numbers are for regression if some is
+    not whole, or if there are so many that few graphs share one.
+    """
+    if values.dtype.kind in "UOb":
+        return "classification", "the targets are text or booleans"
+    if values.dtype.kind == "f" and not (values == np.round(values)).all():
+        return "regression", "the targets are numbers that are not whole"
+    n_values = len(np.unique(values))
+    reason = f"the targets are whole numbers, {n_values:,} distinct ones for {counted(len(values), 'graph')}"
+    if n_values <= 2:
+        return "classification", reason
+    if n_values > _TOO_MANY_CLASSES or n_values > max(_MANY_CLASSES, _SHARE_OF_CLASSES * len(values)):
+        return "regression", reason
+    return None, reason
