@@ -64,7 +64,7 @@ def test_normal_scores_of_distinct_targets():
 @pytest.mark.parametrize("y", [[1.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
 def test_fewer_than_three_distinct_targets_stay_plain(y):
     y = np.array(y)
-    spread = y.std() or 1.0
+    spread = y.std() if np.ptp(y) else 1.0
     np.testing.assert_allclose(target_scale(y, 0.0).transform(y), (y - y.mean()) / spread, atol=1e-12)
 
 

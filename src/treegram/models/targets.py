@@ -69,8 +69,9 @@ class TargetScale:
 
 def target_scale(y: Floats, blend: float) -> TargetScale:
     """Return the scale of a blend, from 0 for normal scores to 1 for the plain numbers; it follows units of y."""
-    center, spread = float(y.mean()), float(y.std()) or 1.0
     values, counts = np.unique(y, return_counts=True)
+    # The computed deviation of equal numbers may be tiny instead of 0.
+    center, spread = float(y.mean()), float(y.std()) if len(values) > 1 else 1.0
     if blend == 1.0 or len(values) < 3:
         return TargetScale(1.0, center + spread * np.array([-1.0, 1.0]), np.array([-1.0, 1.0]), np.full(2, spread))
     scores = ndtri((np.cumsum(counts) - counts / 2) / len(y))  # ties share the middle of their ranks
@@ -85,7 +86,7 @@ def target_scale(y: Floats, blend: float) -> TargetScale:
     slopes = (curve(ends) - curve(deciles)) / (ends - deciles)
     plain = TargetScale(blend, knots, scaled, slopes)
     positions = plain.transform(y)
-    center, spread = float(positions.mean()), float(positions.std()) or 1.0
+    center, spread = float(positions.mean()), float(positions.std())
     return TargetScale(blend, knots, (scaled - center) / spread, slopes * spread)
 
 
