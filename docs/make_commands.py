@@ -50,6 +50,8 @@ def _command(name: str) -> Iterator[str]:
         if actions:
             title = group.title or ""
             yield f".. rubric:: {title[:1].upper()}{title[1:]}\n"
+            if group.description:
+                yield f"{' '.join(group.description.split())}\n"
             yield from (_argument(action) for action in actions)
 
 

@@ -229,7 +229,7 @@ def test_new_kernel_gets_its_options_without_extra_code(run, folder, monkeypatch
         ("gram ENZMES --no-download -o K.npz", "Unknown data set 'ENZMES'"),
         ("gram none/TINY -o K.npz", "The folder none/TINY does not exist"),
         ("gram TINY --node-kernel chi2 -o K.npz", "egative"),
-        ("gram TINY --lam 1e200 --normalize no -o K.npz", "lam ** size overflows: at depth=3"),
+        ("gram TINY --lam 1e200 --normalize no -o K.npz", "lam ** size overflows: at --depth 3"),
         ("info none/TINY", "treegram info: error: The folder none/TINY does not exist"),
         ("demo --graphs 0", "argument --graphs: expected a whole number of at least 1, got '0'"),
         ("demo -o TINY/TINY_A.txt", "treegram demo: error: TINY/TINY_A.txt: File exists"),
