@@ -306,7 +306,7 @@ def test_kernels_are_ranked_on_common_repeats(store):
 
 def test_fewer_repeats_can_be_planned(store):
     study = replace(STUDY, datasets=("D", "E"), protocol=replace(PROTOCOL, repeats_on={"E": 2}))
-    study = replace(study, kernels=(WL, replace(WL, name="net", choices=(), baseline="gin", repeats=1)))
+    study = replace(study, kernels=(WL, replace(WL, name="net", choices=(), estimator="gin", repeats=1)))
     for dataset in study.datasets:
         add(store, study, "WL", dataset, [[0.5, 0.6]] * 3)
     summary = summarize(store, study)

@@ -24,7 +24,7 @@ from treegram._core.text import counted, listed, visible
 from treegram.study import tables
 from treegram.study.metrics import main_metric, other_metrics
 from treegram.study.plots import plot_ranks, plot_scores, plot_times
-from treegram.study.protocol import SPLITS, entry_key
+from treegram.study.protocol import SPLITS, entry_key, estimator_text
 from treegram.study.statistics import Ranking, TTest, holm
 from treegram.study.store import Store
 from treegram.study.summary import ROPE, ComparisonSummary, PairSummary, Summary, stored_study
@@ -352,7 +352,9 @@ def write_folds(store: Store, path: str | os.PathLike[str]) -> None:
 
 def bibliography(summary: Summary) -> str:
     """Return BibTeX entries for the kernels, data sets, tests and software of a study; a comment lists those without one."""
-    cited = set(summary.study.datasets) | {entry.baseline for entry in summary.study.kernels if entry.baseline}
+    cited = set(summary.study.datasets) | {
+        estimator_text(entry.estimator) for entry in summary.study.kernels if entry.estimator
+    }
     cited |= {term.kernel for entry in summary.study.kernels for spec in entry.choices for term in spec.terms}
     used = cited | {name for run in summary.runs for name in run.versions}
     used |= {name for name, has_any in (("ranks", summary.comparisons), ("pairs", summary.pairwise)) if has_any}

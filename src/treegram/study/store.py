@@ -61,7 +61,8 @@ class Row:
     actual: tuple[int, ...] | tuple[float, ...]
     predicted: tuple[int, ...] | tuple[float, ...]
     chosen: Mapping[str, Any]  # by inner cross-validation: kernel, its parameters, C or alpha
-    inner_score: float  # mean over the inner folds of the choice: accuracy, or 1 - MSE / variance of the targets
+    # Mean over the inner folds of the choice: accuracy, or 1 - MSE / variance of the targets; None for an estimator without one.
+    inner_score: float | None
     n_fits: int  # fits of a model, without those skipped because their result was known
     n_unconverged: int  # fits that ended before the solver's tolerance was met
     seconds: float  # processor time
@@ -71,7 +72,7 @@ class Row:
     def __post_init__(self) -> None:
         if not len(self.actual) == len(self.predicted) > 0:
             raise ValueError("A fold must have as many predictions as test graphs, and at least one.")
-        if not all(map(math.isfinite, (*self.actual, *self.predicted, self.inner_score, self.seconds))):
+        if not all(map(math.isfinite, (*self.actual, *self.predicted, self.inner_score or 0.0, self.seconds))):
             raise ValueError("Targets, predictions, scores and seconds must be finite.")
 
     @property

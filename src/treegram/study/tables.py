@@ -14,7 +14,7 @@ from functools import partial
 from treegram._core.html import render
 from treegram._core.text import counted, visible
 from treegram.study.metrics import Metric, other_metrics
-from treegram.study.protocol import BASELINES, KernelSpec
+from treegram.study.protocol import KernelSpec, estimator_text
 from treegram.study.statistics import TTest
 from treegram.study.summary import Cell, ComparisonSummary, PairSummary, PairTest, Summary, shown
 
@@ -234,7 +234,7 @@ def kernel_table(summary: Summary) -> Table:
     """Build the table of kernels, with the choices of inner cross-validation and the parameters of the timed Gram matrix."""
     rows = []
     for entry in summary.study.kernels:
-        choices = [BASELINES.get(entry.baseline, entry.baseline)] if entry.baseline else map(describe, entry.choices)
+        choices = list(map(describe, entry.choices)) or [f"the estimator {estimator_text(entry.estimator)}"]
         timed = ", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items())
         name = TableCell(entry.name, notes=(f"timed with {timed}",) * bool(timed))
         texts = ["\n".join(choices), _LEARNS_FROM[summary.learns_from(entry)], entry.note]
