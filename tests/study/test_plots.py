@@ -30,7 +30,7 @@ def filled(summary, baseline=None, **columns):
     cells = tuple(
         replace(cell, **{name: values[i] for name, values in columns.items()}) for i, cell in enumerate(summary.cells)
     )
-    facts = DatasetFacts("ENZYMES", 1000, {"0": 10 * (baseline or 0)}, 5.0, 5.0, 0, "d")
+    facts = DatasetFacts("ENZYMES", 1000, {"0": round(10 * (baseline or 0))}, 5.0, 5.0, 0, "d")
     return replace(summary, cells=cells, facts={} if baseline is None else {"ENZYMES": facts})
 
 

@@ -191,8 +191,17 @@ WRONG = [
         "kernels[2].choices[1].parameters.random_state: must be a text or a number",
     ),
     # protocol
-    ("repeats = 2", "repeats = 0", "protocol.repeats: must be a whole number of at least 1, got 0"),
-    ("repeats = 2", "repeats = true", "protocol.repeats: must be a whole number of at least 1, got True"),
+    ("repeats = 2", "repeats = 0", "protocol.repeats: must be a whole number of at least 1 and at most 10000, got 0"),
+    (
+        "repeats = 2",
+        "repeats = 1000000000",
+        "protocol.repeats: must be a whole number of at least 1 and at most 10000, got 1000000000",
+    ),
+    (
+        "repeats = 2",
+        "repeats = true",
+        "protocol.repeats: must be a whole number of at least 1 and at most 10000, got True",
+    ),
     ("inner_folds = 3", "inner_folds = 2.5", "protocol.inner_folds: must be a whole number of at least 2, got 2.5"),
     ("seed = 7", "seed = -1", "protocol.seed: must be a whole number of at least 0 and at most 4294967295, got -1"),
     ("C = [1, 10.0]", "C = [1, 0]", "protocol.C[1]: must be a number greater than 0, got 0"),

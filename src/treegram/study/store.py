@@ -10,6 +10,7 @@ import contextlib
 import json
 import math
 import os
+import reprlib
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -20,12 +21,13 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from treegram._core.errors import StoreError
-from treegram._core.machine import describe_machine, package_versions
+from treegram._core.machine import describe_checkout, describe_machine, package_versions
 
 T = TypeVar("T")
 
 _APPLICATION_ID = 0x5472476D  # "TrGm"; marks the file as ours
 _VERSION = 5  # of the tables below
+_MOST_DIGITS = 300  # of a whole number, so that a float can hold it
 _PATIENCE = 60.0  # seconds to wait while another process writes
 
 _SCHEMA = """
@@ -116,8 +118,14 @@ class DatasetFacts:
     targets: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.n_graphs < 1 or bool(self.class_counts) == bool(self.targets):
+            raise ValueError(f"{self.name} must have graphs, and either counts of classes or facts about numbers.")
+        if any(type(count) is not int or count < 0 for count in self.class_counts.values()):
+            raise ValueError(f"The classes of {self.name} must have whole numbers of graphs.")
         if self.targets and (self.targets.keys() != _TARGETS or not all(map(math.isfinite, self.targets.values()))):
             raise ValueError(f"The targets of {self.name} must be described by {', '.join(sorted(_TARGETS))}.")
+        if self.targets and not self.targets["deviation"] > 0:
+            raise ValueError(f"The targets of {self.name} must differ.")
 
 
 @dataclass(frozen=True)
@@ -127,7 +135,8 @@ class Run:
     id: int
     started: str  # ISO 8601, UTC
     command: str
-    versions: Mapping[str, str]  # of Python and of each package that matters
+    # Of Python and of each package that matters; from a checkout also its "commit", and its "tree": "clean" or "changed".
+    versions: Mapping[str, str]
     machine: Mapping[str, Any]  # processor, cores, memory in GiB, system; never a host's name or a path
 
 
@@ -204,7 +213,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
             The record; its ``id`` belongs in the rows that this process adds.
         """
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        run = Run(0, started, command, {**package_versions(), **(made_of or {})}, describe_machine())
+        versions = {**package_versions(), **describe_checkout(), **(made_of or {})}
+        run = Run(0, started, command, versions, describe_machine())
         return replace(run, id=self._insert("run", run, id=None))
 
     def runs(self) -> list[Run]:
@@ -294,7 +304,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
                 kind(*(_decode(str(one.type), value) for one, value in zip(columns, line, strict=True)))
                 for line in lines
             ]
-        except (ValueError, TypeError, LookupError) as error:
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise StoreError(f"{self.path} is damaged: it holds an impossible record ({error}).") from error
 
     def _select_keys(self, kind: type[T], table: str, keys: Collection[str] | None) -> list[T]:
@@ -320,9 +330,9 @@ _TYPES = {"str": str, "int": int, "bool": int, "float": int | float, "float | No
 def _decode(kind: str, value: Any) -> Any:
     """Decode a value for a field with this annotation; a file from elsewhere may contain anything."""
     if kind.startswith("Mapping"):
-        content = json.loads(value)
+        content = json.loads(value, parse_int=_parse_int)
         if not isinstance(content, dict):
-            raise TypeError(f"{value!r} is not a table")
+            raise TypeError(f"{reprlib.repr(value)} is not a table")
         return content
     if kind.startswith("tuple"):
         dtype = np.dtype(chr(value[0]))
@@ -330,8 +340,15 @@ def _decode(kind: str, value: Any) -> Any:
             raise TypeError(f"numbers have the type {dtype}")
         return tuple(np.frombuffer(value, dtype.newbyteorder("<"), offset=1).tolist())
     if not isinstance(value, _TYPES[kind]):
-        raise TypeError(f"{value!r} is not of type {kind}")
+        raise TypeError(f"{reprlib.repr(value)} is not of type {kind}")
     return bool(value) if kind == "bool" else value
+
+
+def _parse_int(digits: str) -> int:
+    """Convert a whole number in JSON; those that no float can hold are forged."""
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits)} digits")
+    return int(digits)
 
 
 # -------------------------------------------------------------------- the file

@@ -30,13 +30,14 @@ from treegram.study.protocol import (
     shipped_studies,
 )
 
+_MOST_REPEATS = 10_000  # a repeat has its own folds and random numbers; more would only be waited for
 _SHOWN = 60  # characters of a wrong value
 _TEXT = Instance((str,), "a text")
 _POSITIVE = Number(0, above=True)
 # The allowed values of all keys that are neither tables, nor strings, nor parameters of kernels.
 _ALLOWED: dict[str, Allowed] = {
-    "repeats": (Whole(1),),
-    "repeats_on": (Whole(1),),
+    "repeats": (Whole(1, _MOST_REPEATS),),
+    "repeats_on": (Whole(1, _MOST_REPEATS),),
     "outer_folds": (Whole(2),),
     "inner_folds": (Whole(2),),
     "seed": (Whole(0, 2**32 - 1),),

@@ -239,7 +239,10 @@ def summarize(store: Store, study: Study | None = None) -> Summary:
         If the store contains no study, or an invalid record.
     """
     study = study or stored_study(store)
-    facts = {one.name: one for one in store.datasets()}
+    facts = {dataset.name: dataset for dataset in store.datasets()}
+    for name in study.datasets:
+        if name in facts and bool(facts[name].targets) != (study.protocol.task == "regression"):
+            raise StoreError(f"{store.path} is damaged: {name} has targets of another task than the study.")
     cells = {(entry.name, name): _cell(study, entry, name, store) for entry in study.kernels for name in study.datasets}
     return Summary(
         study=study,
