@@ -19,9 +19,9 @@ import numpy as np
 
 from treegram.study import Store, Summary, plot_ranks, summarize, write_report
 from treegram.study.report import pair_verdicts, ranking_verdict
-from treegram.study.statistics import Ranking, friedman_nemenyi
+from treegram.study.report_tables import markdown_bullets, markdown_table, score_table
+from treegram.study.significance import Ranking, friedman_nemenyi
 from treegram.study.summary import Cell
-from treegram.study.tables import markdown_bullets, markdown_table, score_table
 
 ROOT = Path(__file__).parents[1]
 STUDIES = (

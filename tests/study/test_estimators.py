@@ -17,7 +17,7 @@ from treegram.models.svc import folds
 from treegram.study import Store, Study, read_study, register_estimator, run_study, selection, summarize
 from treegram.study.protocol import KernelSpec, Protocol, StudyEntry, entry_key, estimator_text
 from treegram.study.report import bibliography
-from treegram.study.tables import kernel_table
+from treegram.study.report_tables import kernel_table
 
 PROTOCOL = Protocol(repeats=2, outer_folds=3, inner_folds=2)
 TOML = """

@@ -11,7 +11,7 @@ from treegram.cli import main
 from treegram.study import Store, Study, run_study, summarize, write_folds
 from treegram.study.protocol import KernelSpec, Protocol, StudyEntry
 from treegram.study.report import render_report
-from treegram.study.tables import brief_text
+from treegram.study.report_tables import brief_text
 
 TABLES = {
     "run": ("id", "started", "command", "versions", "machine"),

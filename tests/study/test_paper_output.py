@@ -15,7 +15,7 @@ from treegram.kernels.base import AUTO
 from treegram.study import Store, plot_ranks, read_study, summarize, write_figures, write_folds, write_latex
 from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry, entry_key
 from treegram.study.report import bibliography
-from treegram.study.tables import LATEX_TABLES, latex_text
+from treegram.study.report_tables import LATEX_TABLES, latex_text
 
 HOSTILE = 'a_b & 50 % \\input{x} $y$ #1 ~ ^ {z} <|> " ü ± χ² ▲ – − × … 漢'  # noqa: RUF001
 NAMES = ("ODDCL_ST", "WL", HOSTILE)

@@ -10,7 +10,7 @@ from matplotlib.text import Text
 
 from treegram.study.plots import plot_ranks, plot_scores, plot_times
 from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry
-from treegram.study.statistics import friedman_nemenyi
+from treegram.study.significance import friedman_nemenyi
 from treegram.study.store import DatasetFacts, Store
 from treegram.study.summary import summarize
 

@@ -80,10 +80,10 @@ def run_and_print(
     study: Study, part: Study, data: Mapping[str, Any], args: argparse.Namespace, allow_import: Sequence[str] = ()
 ) -> None:
     """Run what is missing of a part of the study, and print the table of all results."""
+    from treegram.study.report_tables import brief_text
     from treegram.study.run import run_study
     from treegram.study.store import Store
     from treegram.study.summary import summarize
-    from treegram.study.tables import brief_text
 
     path = args.store or Path(f"{study.name}.sqlite")
     try:

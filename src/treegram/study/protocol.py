@@ -292,7 +292,7 @@ def _content(spec: KernelSpec) -> dict[str, Any]:
 def _canonical(value: Any) -> Any:
     """Return a canonical form of a value: 1.0 becomes 1."""
     if isinstance(value, Mapping):
-        return {name: _canonical(one) for name, one in value.items()}
+        return {name: _canonical(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
-        return [_canonical(one) for one in value]
+        return [_canonical(part) for part in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

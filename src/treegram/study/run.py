@@ -126,18 +126,20 @@ def _run(
     _refuse_other_auto(study, store)
     store.put_study(study.name, study.text)
     run = store.begin_run(command, versions).id
-    for one in data:
-        store.put_dataset(one.facts)
+    for dataset in data:
+        store.put_dataset(dataset.facts)
     runner = Runner(study, store, run, estimators, n_jobs, min(_MOST_HELD, available_bytes() / 4))
     # Repeat by repeat: an interrupted run leaves a complete study with fewer repeats.
     tasks = [
-        (repeat, one, entry)
+        (repeat, dataset, entry)
         for repeat in range(study.protocol.repeats)
-        for one in data
+        for dataset in data
         for entry in study.kernels
-        if repeat < study.repeats_of(entry, one.name)
+        if repeat < study.repeats_of(entry, dataset.name)
     ]
-    n_missing = sum(len(runner.missing(entry_key(study, entry, one.name), repeat)) for repeat, one, entry in tasks)
+    n_missing = sum(
+        len(runner.missing(entry_key(study, entry, dataset.name), repeat)) for repeat, dataset, entry in tasks
+    )
     rows = (row for task in tasks for row in runner.rows(*task))
     return sum(1 for _row in track(rows, total=n_missing, label=study.name))
 
@@ -209,8 +211,8 @@ def _on_training(spec: KernelSpec, seed: int | None, graphs: Graphs, train: Ints
     for point in points:
         K = np.zeros((len(graphs), len(graphs)))
         for ids, values in ((train, point.gram), (test, point.rows)):
-            for i, own in zip(ids, values, strict=True):  # numpy sets rows one by one much faster than a block
-                K[i, train] = own
+            for i, row in zip(ids, values, strict=True):  # numpy sets rows one by one much faster than a block
+                K[i, train] = row
         matrices.append(K)
     return unique([{"kernel": _name(spec, seed), **point.params} for point in points], matrices)
 
@@ -228,7 +230,7 @@ class Runner:
     estimators: Mapping[str, Any]  # by entry
     n_jobs: int | None
     most_held: float  # bytes of Gram matrices that are kept for the next repeats
-    held: dict[str, list[Grams | None]] = field(default_factory=dict)  # by key
+    kept: dict[str, list[Grams | None]] = field(default_factory=dict)  # by key
 
     def rows(self, repeat: int, data: CheckedData, entry: StudyEntry) -> Generator[Row]:
         """Compute the missing folds of a repeat; yield each row once it is in the store."""
@@ -262,21 +264,21 @@ class Runner:
             return []
         learns = [learns_from_data(build_kernel(spec, seed=seed)) for spec in entry.choices]
         self._time(key, data, entry, seed, learns=any(learns))
-        if key in self.held:
-            return self.held[key]
+        if key in self.kept:
+            return self.kept[key]
         only_training = (entry.fitted_on or self.study.protocol.fitted_on) == "training"
         grams = [
             None if only_training and does_learn else _on_all(spec, seed, data.graphs, self.n_jobs)
             for spec, does_learn in zip(entry.choices, learns, strict=True)
         ]
-        shared = [one for one in grams if one]
+        shared = [matrices for matrices in grams if matrices]
         if len(shared) == len(grams):
-            similarities = (nearest_similarity(K) for one in shared for K in one.matrices)
+            similarities = (nearest_similarity(K) for matrices in shared for K in matrices.matrices)
             warn_if_diagonal(similarities, f"{entry.name} on {data.name}", has_attributes=data.graphs.n_attributes > 0)
         # All repeats have the same order, so keeping the first matrices is as good as keeping the last.
-        n_bytes = sum(one.n_bytes for kept in (grams, *self.held.values()) for one in kept if one)
+        n_bytes = sum(each.n_bytes for matrices in (grams, *self.kept.values()) for each in matrices if each)
         if seed is None and n_bytes <= self.most_held:
-            self.held[key] = grams
+            self.kept[key] = grams
         return grams
 
     def _time(self, key: str, data: CheckedData, entry: StudyEntry, seed: int | None, *, learns: bool) -> None:

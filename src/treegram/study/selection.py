@@ -202,7 +202,7 @@ def find_estimators(entries: Sequence[StudyEntry], protocol: Protocol, allow_imp
             import_module(module)
         except ImportError as error:
             raise StudyError(f"The module {module!r} that may be imported cannot be: {error}") from error
-    found: dict[str, Any] = {}
+    estimators: dict[str, Any] = {}
     for entry in entries:
         if entry.estimator is None:
             continue
@@ -219,8 +219,8 @@ def find_estimators(entries: Sequence[StudyEntry], protocol: Protocol, allow_imp
                 f"{entry.name}: the study has class_weight = {protocol.class_weight!r}, which its estimator does not; it has {weights!r}. "
                 "Set this parameter of the estimator, or leave it out of the study."
             )
-        found[entry.name] = estimator
-    return found
+        estimators[entry.name] = estimator
+    return estimators
 
 
 def _look_up(text: str, entry: str, allow_import: Collection[str]) -> Any:

@@ -237,8 +237,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def study(self) -> tuple[str, str] | None:
         """Return the name of the study and the text of its file, or None if there is no study yet."""
-        found = self._fetch("SELECT name, text FROM study")
-        return (str(found[0][0]), str(found[0][1])) if found else None
+        rows = self._fetch("SELECT name, text FROM study")
+        return (str(rows[0][0]), str(rows[0][1])) if rows else None
 
     def put_dataset(self, facts: DatasetFacts) -> None:
         """Keep the properties of a data set, replacing those kept under its name."""
@@ -266,8 +266,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def rows(self, keys: Collection[str] | None = None) -> list[Row]:
         """Return the results of these keys, or all results, sorted by data set, kernel, repeat and fold."""
-        found = self._select_keys(Row, "result", keys)
-        return sorted(found, key=lambda row: (row.dataset, row.kernel, row.repeat, row.fold))
+        rows = self._select_keys(Row, "result", keys)
+        return sorted(rows, key=lambda row: (row.dataset, row.kernel, row.repeat, row.fold))
 
     def done(self, key: str) -> set[tuple[int, int]]:
         """Return the pairs (repeat, fold) that have a result under this key."""
@@ -279,8 +279,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def gram_times(self, keys: Collection[str] | None = None) -> list[GramTime]:
         """Return the times of these keys, or all times, sorted by data set and kernel."""
-        found = self._select_keys(GramTime, "gram_time", keys)
-        return sorted(found, key=lambda time: (time.dataset, time.kernel))
+        times = self._select_keys(GramTime, "gram_time", keys)
+        return sorted(times, key=lambda time: (time.dataset, time.kernel))
 
     # ------------------------------------------------------------------ statements
 
@@ -289,28 +289,30 @@ class Store(contextlib.AbstractContextManager["Store"]):
             return self._connection.execute(statement, values).fetchall()
 
     def _insert(self, table: str, record: Any, conflict: str = "ABORT", **more: Any) -> int:
-        values = {one.name: _encode(getattr(record, one.name)) for one in fields(record)} | more
+        values = {column.name: _encode(getattr(record, column.name)) for column in fields(record)} | more
         marks = ", ".join("?" * len(values))
         statement = f"INSERT OR {conflict} INTO {table} ({', '.join(values)}) VALUES ({marks})"
         with _explaining(self.path):
             return self._connection.execute(statement, tuple(values.values())).lastrowid or 0
 
-    def _select(self, kind: type[T], table: str, condition: str, values: Sequence[Any] = ()) -> list[T]:
-        columns = fields(kind)  # type: ignore[arg-type]  # a dataclass
-        names = ", ".join(one.name for one in columns)
+    def _select(self, record_class: type[T], table: str, condition: str, values: Sequence[Any] = ()) -> list[T]:
+        columns = fields(record_class)  # type: ignore[arg-type]  # a dataclass
+        names = ", ".join(column.name for column in columns)
         lines = self._fetch(f"SELECT {names} FROM {table} {condition}", values)
         try:
             return [
-                kind(*(_decode(str(one.type), value) for one, value in zip(columns, line, strict=True)))
+                record_class(*(_decode(str(column.type), value) for column, value in zip(columns, line, strict=True)))
                 for line in lines
             ]
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise StoreError(f"{self.path} is damaged: it holds an impossible record ({error}).") from error
 
-    def _select_keys(self, kind: type[T], table: str, keys: Collection[str] | None) -> list[T]:
+    def _select_keys(self, record_class: type[T], table: str, keys: Collection[str] | None) -> list[T]:
         if keys is None:
-            return self._select(kind, table, "ORDER BY key")
-        return [record for key in sorted(set(keys)) for record in self._select(kind, table, "WHERE key = ?", (key,))]
+            return self._select(record_class, table, "ORDER BY key")
+        return [
+            record for key in sorted(set(keys)) for record in self._select(record_class, table, "WHERE key = ?", (key,))
+        ]
 
 
 def _encode(value: Any) -> Any:
@@ -327,21 +329,21 @@ def _encode(value: Any) -> Any:
 _TYPES = {"str": str, "int": int, "bool": int, "float": int | float, "float | None": int | float | None}
 
 
-def _decode(kind: str, value: Any) -> Any:
+def _decode(annotation: str, value: Any) -> Any:
     """Decode a value for a field with this annotation; a file from elsewhere may contain anything."""
-    if kind.startswith("Mapping"):
+    if annotation.startswith("Mapping"):
         content = json.loads(value, parse_int=_parse_int)
         if not isinstance(content, dict):
             raise TypeError(f"{reprlib.repr(value)} is not a table")
         return content
-    if kind.startswith("tuple"):
+    if annotation.startswith("tuple"):
         dtype = np.dtype(chr(value[0]))
         if dtype.kind not in "uif":
             raise TypeError(f"numbers have the type {dtype}")
         return tuple(np.frombuffer(value, dtype.newbyteorder("<"), offset=1).tolist())
-    if not isinstance(value, _TYPES[kind]):
-        raise TypeError(f"{reprlib.repr(value)} is not of type {kind}")
-    return bool(value) if kind == "bool" else value
+    if not isinstance(value, _TYPES[annotation]):
+        raise TypeError(f"{reprlib.repr(value)} is not of type {annotation}")
+    return bool(value) if annotation == "bool" else value
 
 
 def _parse_int(digits: str) -> int:

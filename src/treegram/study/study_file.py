@@ -53,7 +53,7 @@ _ALLOWED: dict[str, Allowed] = {
     "reseed": (FLAG,),
     "estimator": (Instance((str,), "the name of an estimator, or in Python an estimator of graphs"),),
 }
-_SPEC = [one.name for one in fields(KernelSpec)]
+_SPEC = [spec.name for spec in fields(KernelSpec)]
 _PLAIN: Allowed = (_TEXT, Number(), FLAG, NOTHING)  # values of parameters
 
 
@@ -139,23 +139,23 @@ class _InvalidKeyError(Exception):
         super().__init__(f"{path}: {message}" if path else message)
 
 
-def _build(kind: type[Any], value: Any, path: str) -> Any:
+def _build(part_class: type[Any], value: Any, path: str) -> Any:
     """Build one of the classes of a study from a table, or from an instance that was built in Python."""
-    table = changed_fields(value) if isinstance(value, kind) else _as_dict(value, path)
-    if kind is StudyEntry:
+    table = changed_fields(value) if isinstance(value, part_class) else _as_dict(value, path)
+    if part_class is StudyEntry:
         table = _with_choices(table, path)
-    known = {one.name: one for one in fields(kind) if one.name != "source"}
+    known = {spec.name: spec for spec in fields(part_class) if spec.name != "source"}
     for key in table:
         if key not in known:
-            names = [*known, *(_SPEC if kind is StudyEntry else [])]
+            names = [*known, *(_SPEC if part_class is StudyEntry else [])]
             raise _InvalidKeyError(
                 _join(path, key), f"unknown key{suggest(key, names)} (known here: {', '.join(names)})"
             )
-    for key, one in known.items():
-        if one.default is one.default_factory is MISSING and key not in table:
+    for key, spec in known.items():
+        if spec.default is spec.default_factory is MISSING and key not in table:
             raise _InvalidKeyError(path, f"the key {key!r} is missing")
-    hints = get_type_hints(kind)
-    return kind(**{key: _convert(hints[key], one, _join(path, key), key) for key, one in table.items()})
+    hints = get_type_hints(part_class)
+    return part_class(**{key: _convert(hints[key], value, _join(path, key), key) for key, value in table.items()})
 
 
 def _with_choices(table: dict[str, Any], path: str) -> dict[str, Any]:
@@ -175,9 +175,9 @@ def _convert(hint: Any, value: Any, path: str, key: str) -> Any:
     if get_origin(hint) is tuple:
         if not isinstance(value, list | tuple) or not value:
             raise _wrong(path, "a list of at least one element", value)
-        return tuple(_convert(inner[0], one, at, key) for at, one in _numbered(path, value))
+        return tuple(_convert(inner[0], each, at, key) for at, each in _numbered(path, value))
     if get_origin(hint) is Mapping:
-        return {name: _convert(inner[1], one, _join(path, name), key) for name, one in _as_dict(value, path).items()}
+        return {name: _convert(inner[1], each, _join(path, name), key) for name, each in _as_dict(value, path).items()}
     if is_dataclass(hint):
         return _build(hint, value, path)  # type: ignore[arg-type]  # a class
     if key == "estimator" and hasattr(value, "fit"):
@@ -187,7 +187,7 @@ def _convert(hint: Any, value: Any, path: str, key: str) -> Any:
     if isinstance(value, int) and abs(value) >= 2**63:  # TOML does not allow such numbers, but tomllib reads them
         raise _wrong(path, "a number of at most 64 bits", value)
     allowed = _ALLOWED.get(key, _PLAIN if hint is Any else (_TEXT,))
-    if not any(one.accepts(value) for one in allowed):
+    if not any(rule.accepts(value) for rule in allowed):
         raise _wrong(path, " or ".join(map(str, allowed)), value)
     return value.strip() if isinstance(value, str) else value
 
@@ -254,7 +254,7 @@ def _check_datasets(study: Study) -> None:
         "protocol.repeats_on": study.protocol.repeats_on,
     }
     for key in ("kernels", "comparisons", "pairs"):
-        named |= {f"{path}.datasets": one.datasets for path, one in _numbered(key, getattr(study, key))}
+        named |= {f"{path}.datasets": part.datasets for path, part in _numbered(key, getattr(study, key))}
     for path, entry in _numbered("kernels", study.kernels):
         named |= {f"{path}.published.{key}": numbers for key, numbers in vars(entry.published).items()}
     for path, names in named.items():
