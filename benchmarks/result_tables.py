@@ -19,9 +19,9 @@ import numpy as np
 
 from treegram.study import Store, Summary, plot_ranks, summarize, write_report
 from treegram.study.report import pair_verdicts, ranking_verdict
-from treegram.study.statistics import Ranking, friedman_nemenyi
+from treegram.study.report_tables import markdown_bullets, markdown_table, score_table
+from treegram.study.significance import Ranking, friedman_nemenyi
 from treegram.study.summary import Cell
-from treegram.study.tables import markdown_bullets, markdown_table, score_table
 
 ROOT = Path(__file__).parents[1]
 STUDIES = (
@@ -36,6 +36,13 @@ STUDIES = (
     "wide2",
     "wide2_large",
 )
+# Remarks of study files, which stay as they were registered, and what the results page says instead.
+CORRECTIONS = {
+    "Nobody had computed anything on them.": "Nobody had computed anything with their targets, but 90 % of the graphs of Tox21_MMP and 86 % of "
+    "those of Tox21_ARE are also in Tox21_AHR, of the explored tier.",
+    "are those of P2K without them (results/readings.toml), those of DHFR and SYNTHETICnew of neither.": "agree with P2K without them "
+    "(results/readings.toml); that reading misses DHFR by 4 points and SYNTHETICnew by 15.",
+}
 CLEAN = ("GREC", "Tox21_MMP", "Tox21_ARE")  # of the second wide study: nobody had computed anything on these
 # Data sets of the wide study that share graphs or molecules with data sets on which "auto" was designed.
 RELATED = ("PROTEINS_full", "BZR_MD", "COX2_MD")
@@ -53,7 +60,10 @@ def accuracies(summaries: Sequence[Summary]) -> str:
     first, *others = tables
     # The largest class heads each table, and is shown once.
     table = replace(first, rows=first.rows + tuple(row for other in others for row in other.rows[1:]))
-    return f"{markdown_table(table, compact=True)}\n\n{markdown_bullets(summaries[0].study.remarks)}\n"
+    remarks = markdown_bullets(summaries[0].study.remarks)
+    for registered, corrected in CORRECTIONS.items():
+        remarks = remarks.replace(registered, corrected)
+    return f"{markdown_table(table, compact=True)}\n\n{remarks}\n"
 
 
 # -------------------------------------------------------------------- the published numbers, one by one
@@ -110,7 +120,19 @@ def one_by_one(summaries: Sequence[Summary]) -> str:
         row = first.row(kernel)
         lines.append([kernel, *(verdict(cell, others.get((kernel, cell.dataset), ())) for cell in row)])
     table = _markdown(lines)
-    return f"{counts(pairs)}\n\n{table}\n\n{markdown_bullets(reaches(pairs))}\n"
+    facts = [below_largest_class(first), *reaches(pairs)]
+    return f"{counts(pairs)}\n\n{table}\n\n{markdown_bullets(facts)}\n"
+
+
+def below_largest_class(summary: Summary) -> str:
+    """Name the published accuracies that are lower than always predicting the largest class."""
+    by_dataset: dict[str, list[str]] = {}
+    for cell in summary.cells:
+        if cell.published is not None and cell.published < (summary.baseline(cell.dataset) or 0.0):
+            by_dataset.setdefault(cell.dataset, []).append(f"{cell.kernel} {cell.published:.1f}")
+    n = sum(map(len, by_dataset.values()))
+    sets = (f"{name}, {summary.baseline(name):.1f}: {', '.join(cells)}" for name, cells in by_dataset.items())
+    return f"{n} published accuracies are below the share of the largest class ({'; '.join(sets)})."
 
 
 def counts(pairs: Sequence[tuple[Cell, list[Cell]]]) -> str:
@@ -252,7 +274,8 @@ def criteria(summaries: Sequence[Summary]) -> str:
             shown = [f"{own.mean:.1f}", f"{best.kernel} {best.mean:.1f}", *(_advantage(own, one) for one in rivals)]
             lines.append([name, *shown])
         table = _markdown(lines)
-        texts.append(f"{tier} tier, mean ranks of the entries that both parts have: {ranks}.\n\n{table}\n")
+        verdict = markdown_bullets([ranking_verdict(ranking, f"{tier} tier")])
+        texts.append(f"{tier} tier, mean ranks of the entries that both parts have: {ranks}.\n\n{verdict}\n\n{table}\n")
     return "\n".join(texts)
 
 

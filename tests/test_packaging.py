@@ -41,10 +41,7 @@ def test_imports_and_declared_dependencies_match():
 
 def test_extra_all_has_every_extra_that_installs_everywhere():
     (everything,) = PROJECT["optional-dependencies"]["all"]
-    assert set(everything.removeprefix("treegram[").removesuffix("]").split(",")) == set(EXTRAS) - {
-        "pyg",
-        "gin",
-    }  # torch
+    assert set(everything.removeprefix("treegram[").removesuffix("]").split(",")) == set(EXTRAS) - {"pyg"}  # torch
 
 
 def test_lowest_versions_cover_every_dependency(capsys):

@@ -2,6 +2,8 @@
 
 import os
 import platform
+import shutil
+import subprocess
 
 import pytest
 
@@ -41,3 +43,30 @@ def test_processor_and_memory_are_reported_as_far_as_known(tmp_path, monkeypatch
     assert machine.describe_machine()["memory_gib"] is None or machine.describe_machine()["memory_gib"] > 0
     monkeypatch.delattr(os, "sysconf", raising=False)
     assert machine.describe_machine()["memory_gib"] is None
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_commit_and_changes_of_a_checkout_are_reported(tmp_path, monkeypatch):
+    (tmp_path / "src" / "treegram").mkdir(parents=True)
+    assert machine.describe_checkout(tmp_path) == {}, "an installed package"
+
+    def git(*words):
+        options = ("-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false")
+        done = subprocess.run(["git", "-C", tmp_path, *options, *words], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    git("init", "-q")
+    assert machine.describe_checkout(tmp_path) == {}, "no commit yet"
+    code = tmp_path / "src" / "treegram" / "code.py"
+    code.write_text("1")
+    git("add", ".")
+    git("commit", "-qm", "Begin")
+    (tmp_path / "notes").write_text("not code")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    commit = (tmp_path / ".git" / "refs" / "heads").glob("*")
+    [head] = [path.read_text().strip() for path in commit]
+    assert machine.describe_checkout(tmp_path) == {"commit": head, "tree": "clean"}
+    code.write_text("2")
+    assert machine.describe_checkout(tmp_path) == {"commit": head, "tree": "changed"}
+    monkeypatch.setenv("PATH", "")
+    assert machine.describe_checkout(tmp_path) == {}

@@ -13,9 +13,9 @@ from rows import make_row
 
 from treegram.kernels.registry import AUTO
 from treegram.study import Store, plot_ranks, read_study, summarize, write_figures, write_folds, write_latex
-from treegram.study.protocol import BASELINES, KernelSpec, Protocol, Study, StudyEntry, entry_key
+from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry, entry_key
 from treegram.study.report import bibliography
-from treegram.study.tables import LATEX_TABLES, latex_text
+from treegram.study.report_tables import LATEX_TABLES, latex_text
 
 HOSTILE = 'a_b & 50 % \\input{x} $y$ #1 ~ ^ {z} <|> " ü ± χ² ▲ – − × … 漢'  # noqa: RUF001
 NAMES = ("ODDCL_ST", "WL", HOSTILE)
@@ -157,7 +157,8 @@ def test_references_are_well_formed_and_complete():
     studies = [read_study(name) for name in ("paper", "beyond", "wide", "wide2", "wide2_large")]
     datasets = {name for study in studies for name in study.datasets}
     kernels = {term.kernel for study in studies for one in study.kernels for spec in one.choices for term in spec.terms}
-    assert (kernels | datasets | set(BASELINES)) - {AUTO} <= named
+    estimators = {entry.estimator for study in studies for entry in study.kernels if entry.estimator}
+    assert (kernels | datasets | estimators) - {AUTO} <= named
 
 
 def test_kernels_without_a_reference_are_listed(store):

@@ -10,7 +10,7 @@ from matplotlib.text import Text
 
 from treegram.study.plots import plot_ranks, plot_scores, plot_times
 from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry
-from treegram.study.statistics import friedman_nemenyi
+from treegram.study.significance import friedman_nemenyi
 from treegram.study.store import DatasetFacts, Store
 from treegram.study.summary import summarize
 
@@ -30,7 +30,7 @@ def filled(summary, baseline=None, **columns):
     cells = tuple(
         replace(cell, **{name: values[i] for name, values in columns.items()}) for i, cell in enumerate(summary.cells)
     )
-    facts = DatasetFacts("ENZYMES", 1000, {"0": 10 * (baseline or 0)}, 5.0, 5.0, 0, "d")
+    facts = DatasetFacts("ENZYMES", 1000, {"0": round(10 * (baseline or 0))}, 5.0, 5.0, 0, "d")
     return replace(summary, cells=cells, facts={} if baseline is None else {"ENZYMES": facts})
 
 

@@ -14,11 +14,11 @@ from treegram.study import report
 from treegram.study.plots import _short
 from treegram.study.protocol import Comparison, KernelSpec, Pair, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.study.report import render_report
-from treegram.study.statistics import friedman_nemenyi
+from treegram.study.report_tables import NONE, brief_text, duration, measured, p_value, percent, score_table, signed
+from treegram.study.significance import friedman_nemenyi
 from treegram.study.store import DatasetFacts, GramTime, Store
 from treegram.study.study_file import read_study
 from treegram.study.summary import summarize
-from treegram.study.tables import NONE, brief_text, duration, measured, p_value, percent, score_table, signed
 
 HOSTILE = "<script>document.title='owned'</script>\" onload='x' | `a` $x_1$ & \\"
 VOID = {"meta", "br", "img"}

@@ -241,6 +241,17 @@ def test_what_the_pages_say_about_the_second_wide_study_is_what_the_stores_say(t
     assert [one.split(", ")[0] for one in ranks] == ["auto 1.00", "auto 1.29"]
     assert [one.count(", ") + 1 for one in ranks] == [11, 11]
     readme = re.sub(r"\s+", " ", (ROOT / "README.md").read_text())
+    shared = "90 % of those of Tox21_MMP and 86 % of those of Tox21_ARE are also in Tox21_AHR"
+    assert shared in re.sub(r"\s+", " ", page)
+    assert "most graphs of two of these are also in a fourth" in readme
+    assert "six kernels with their options" in readme
+    six = {"WL", "WLOA", "ODDST", "NSPDK", "SP", "CSM"}
+    others = {"auto", "RBF SVM", "random forest", "boosting", "GIN"}
+    assert {entry.name for entry in parts[1].study.kernels} == six | others
+    assert "No difference between kernels is significant (Friedman's test: χ² = 14.07, p = 0.17)" in text
+    log = (ROOT / "docs" / "auto_design_log.md").read_text()
+    assert [len(part.runs) for part in parts] == [3, 2]
+    assert "`wide2.sqlite` names three runs, `wide2_large.sqlite` two" in log
     for words in ("best mean rank of eleven models", "first on eight of ten data sets, and within 0.3 points"):
         assert words in readme
     assert "nowhere more than 0.3 points below" in re.sub(r"\s+", " ", page)
@@ -252,6 +263,7 @@ def test_what_the_page_says_about_molecules_is_what_was_measured(page):
     sections = re.findall(r"^## \w+: .*?(?=^## |\Z)", measured, re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| (.*?) \| ((?:AUC|RMSE).*) \|$", page.partition("### Tables of molecules")[2], re.MULTILINE)
     assert len(rows) == len(sections) == 8
+    advantages = []
     for (_, cells), section in zip(rows, sections, strict=True):
         score, *shown = cells.replace("*", "").split(" | ")
         expected = []
@@ -260,4 +272,32 @@ def test_what_the_page_says_about_molecules_is_what_was_measured(page):
             (own,) = [value for model, value in found if model.endswith(", descriptors") and "treegram" in model]
             others = [value for model, value in found if "treegram" not in model and "chemprop" not in model]
             expected += [own, (max if score.startswith("AUC") else min)(others)]
-        assert [one.split()[-1] for one in shown] == expected
+        assert [cell.split()[-1] for cell in shown] == expected
+        if score.startswith("RMSE"):
+            advantages += [round(float(other) - float(own), 3) for own, other in (expected[:2], expected[2:])]
+    assert len(advantages) == 12
+    assert sum(advantage > 0 for advantage in advantages) == 11
+    assert sorted(advantage for advantage in advantages if advantage > 0)[:3] == [0.001, 0.002, 0.004]
+    assert page.count("by 0.001 and 0.002") == 2
+    assert "in two of them by 0.002 or less" in (ROOT / "README.md").read_text()
+
+
+def test_statements_about_published_numbers_match_the_store(summaries, page):
+    """Six are below the largest class, two are equal to the last digit, and P2K without labels misses two."""
+    paper = summaries["paper"]
+    below = [cell for cell in paper.cells if cell.published and cell.published < paper.baseline(cell.dataset)]
+    assert [(cell.dataset, f"{cell.published:.1f}") for cell in below] == [
+        *[("COX2", "77.4"), ("COX2", "71.7"), ("COX2", "78.1"), ("BZR", "70.8"), ("BZR", "69.1"), ("COX2", "71.7")]
+    ]
+    assert "6 published accuracies are below the share of the largest class" in page
+    first, other = (paper.row("GIK_WL_LOCAL")[i] for i in (0, 2))
+    assert (first.dataset, other.dataset) == ("COX2", "DHFR")
+    for cell in (first, other):
+        assert f"{cell.published} ± {cell.published_deviation} on both COX2 and DHFR" in page
+    without = next(entry.name for entry in summaries["readings"].study.kernels if entry.name == "P2K, no labels")
+    published = {cell.dataset: cell.published for cell in paper.row("P2K")}
+    misses = {
+        cell.dataset: cell.mean - published[cell.dataset] for cell in summaries["readings"].row(without) if cell.mean
+    }
+    assert (round(misses["DHFR"]), round(misses["SYNTHETICnew"])) == (4, -15)
+    assert "misses DHFR by 4 points and SYNTHETICnew by 15" in page

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from treegram.kernels.registry import KERNELS
-from treegram.study.protocol import BASELINES, KernelSpec, Pair, Protocol, entry_key, shipped_studies
+from treegram.study.protocol import KernelSpec, Pair, Protocol, entry_key, shipped_studies
 from treegram.study.study_file import read_study
 
 DATASETS = ("COX2", "BZR", "DHFR", "ENZYMES", "PROTEINS", "SYNTHETICnew")
@@ -147,7 +147,7 @@ def test_wide_study_has_every_kernel_and_no_data_set_used_to_design_auto(rows):
         *["csm", "gik", "graphhopper", "nspdk", "oddcl", "oddst", "p2k", "sp", "wl", "wlcl", "wloa"],
     }
     assert used - {"auto"} <= set(KERNELS)
-    assert {entry.baseline for entry in wide.kernels if entry.baseline} == set(BASELINES) - {"boosting"}
+    assert {entry.estimator for entry in wide.kernels if entry.estimator} == {"summary-svm", "summary-forest", "gin"}
     assert wide.kernels[1].choices == rows["ODDCL_ST"].choices
 
 
@@ -157,5 +157,5 @@ def test_wide_study_compares_auto_with_all_others():
     assert {pair.kernel for pair in wide.pairs} == {"auto"}
     assert {pair.datasets for pair in wide.pairs} == {one.datasets for one in wide.comparisons} == {wide.datasets}
     assert set(wide.pairs[0].baselines) == set(others), "the best of all"
-    assert set(wide.pairs[1].baselines) == {entry.name for entry in wide.kernels[1:] if not entry.baseline}
+    assert set(wide.pairs[1].baselines) == {entry.name for entry in wide.kernels[1:] if not entry.estimator}
     assert [{"auto", *others} - set(one.kernels) for one in wide.comparisons] == [{"GIN"}, set()]

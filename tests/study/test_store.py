@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 import treegram
 from treegram._core import machine as _machine
 from treegram._core.errors import StoreError, TreegramError
+from treegram._core.machine import describe_checkout
 from treegram.study.store import DatasetFacts, GramTime, Row, Store
 
 ROW = Row(
@@ -192,7 +193,8 @@ def test_runs_record_versions_and_machine(store):
     assert store.runs() == [first, second]
     assert [first.id, second.id] == [1, 2]
     assert first.started.endswith("+00:00")
-    assert set(first.versions) == {"python", "treegram", "numpy", "scipy", "scikit-learn", "numba"}
+    packages = {"python", "treegram", "numpy", "scipy", "scikit-learn", "numba"}
+    assert set(first.versions) == packages | set(describe_checkout())
     assert first.versions["treegram"] == treegram.__version__
     assert second.versions["auto"] == "1"
     assert set(first.machine) == {"processor", "cores", "memory_gib", "system"}

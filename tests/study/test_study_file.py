@@ -191,8 +191,17 @@ WRONG = [
         "kernels[2].choices[1].parameters.random_state: must be a text or a number",
     ),
     # protocol
-    ("repeats = 2", "repeats = 0", "protocol.repeats: must be a whole number of at least 1, got 0"),
-    ("repeats = 2", "repeats = true", "protocol.repeats: must be a whole number of at least 1, got True"),
+    ("repeats = 2", "repeats = 0", "protocol.repeats: must be a whole number of at least 1 and at most 10000, got 0"),
+    (
+        "repeats = 2",
+        "repeats = 1000000000",
+        "protocol.repeats: must be a whole number of at least 1 and at most 10000, got 1000000000",
+    ),
+    (
+        "repeats = 2",
+        "repeats = true",
+        "protocol.repeats: must be a whole number of at least 1 and at most 10000, got True",
+    ),
     ("inner_folds = 3", "inner_folds = 2.5", "protocol.inner_folds: must be a whole number of at least 2, got 2.5"),
     ("seed = 7", "seed = -1", "protocol.seed: must be a whole number of at least 0 and at most 4294967295, got -1"),
     ("C = [1, 10.0]", "C = [1, 0]", "protocol.C[1]: must be a number greater than 0, got 0"),
@@ -220,12 +229,12 @@ WRONG = [
     ),
     ('name = "second"', 'name = "first"', "kernels[1]: duplicate 'first'"),
     ('name = "second"', 'name = "a\\nb"', "kernels[1]: a name must be one line of printable characters"),
-    (*entry(""), "kernels[3]: give exactly one of 'kernel', 'sum', 'choices' and 'baseline'"),
+    (*entry(""), "kernels[3]: give exactly one of 'kernel', 'sum', 'choices' and 'estimator'"),
     ('name = "second"', 'name = "second"\nkernel = "wl"', "kernels[1]: give either 'kernel', 'parameters' and"),
     ('name = "third"', 'name = "third"\nkernel = "wl"', "kernels[2]: give exactly one of"),
     (
         *entry('kernel = "auto"\nparameters = { depth = 1 }'),
-        "kernels[3]: a baseline or the kernel 'auto' cannot be combined",
+        "kernels[3]: an estimator or the kernel 'auto' cannot be combined",
     ),
     # grids
     ("n_iterations = [0, 2]", "n_iteration = [0, 2]", "kernels[1].param_grid.n_iteration[0]: the kernel 'wlcl' has no"),
@@ -264,10 +273,17 @@ WRONG = [
     ('baseline = "third"', 'baseline = "fourth"', "pairs[0].baseline: unknown kernel 'fourth'"),
     ('baseline = "third"', 'baseline = ["third", "first"]', "pairs[0].baseline: 'first' is compared with itself"),
     # baselines, draws and repeats
-    (*entry('baseline = "gni"'), "kernels[3].baseline: unknown baseline 'gni'; did you mean gin?"),
+    (
+        *entry("estimator = 1"),
+        "kernels[3].estimator: must be the name of an estimator, or in Python an estimator of graphs, got 1",
+    ),
+    (
+        *entry('estimator = ["gin"]'),
+        "kernels[3].estimator: must be the name of an estimator, or in Python an estimator of graphs, got a list",
+    ),
     (*entry('baseline = "gin"\nkernel = "wl"'), "kernels[3]: give exactly one of"),
     (*entry('kernel = "p2k"\nparameters.random_state = 1\nreseed = true'), "kernels[3].reseed: sets random_state"),
-    (*entry('baseline = "gin"\nreseed = true'), "kernels[3]: a baseline or the kernel 'auto' cannot be combined"),
+    (*entry('baseline = "gin"\nreseed = true'), "kernels[3]: an estimator or the kernel 'auto' cannot be combined"),
     ('note = "A note."', "reseed = true", "kernels[0].reseed: the kernel 'oddcl' has no parameter 'random_state'"),
     ("seed = 7", "repeats_on = { MUTAGG = 1 }", "protocol.repeats_on: unknown data set 'MUTAGG'"),
     # syntax
@@ -303,7 +319,7 @@ datasets = ["mine"]
 """
     study = read_study(write(BASE.replace("seed = 7", "seed = 7\nrepeats_on = { mine = 1 }") + more))
     net, drawn = study.kernels[3:]
-    assert net == StudyEntry("net", baseline="gin", repeats=1)
+    assert net == StudyEntry("net", estimator="gin", repeats=1)
     assert drawn == StudyEntry("drawn", (KernelSpec("p2k"),), reseed=True)
     assert study.pairs[1] == Pair("first", ("second", "net"), ("mine",))
     planned = [[study.repeats_of(entry, name) for name in study.datasets] for entry in study.kernels[2:]]
@@ -311,10 +327,8 @@ datasets = ["mine"]
     assert study.digest == hashlib.sha256(study.text.encode()).hexdigest()
 
 
-def test_gin_and_published_accuracies_raise_in_regression(write):
+def test_published_accuracies_raise_in_regression(write):
     text = 'datasets = ["A"]\n[protocol]\ntask = "regression"\n[[kernels]]\nname = "k"\n'
-    with pytest.raises(StudyError, match=r"kernels\[0\].baseline: \"gin\" predicts classes"):
-        read_study(write(text + 'baseline = "gin"\n'))
     with pytest.raises(StudyError, match=r"kernels\[0\].published: accuracies cannot be combined with another metric"):
         read_study(write(text + 'kernel = "wl"\npublished.accuracy.A = 80\n'))
 

@@ -10,7 +10,8 @@ from rows import make_row
 from treegram._core.errors import StoreError
 from treegram.study.protocol import Comparison, KernelSpec, Pair, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.study.report import render_report
-from treegram.study.statistics import (
+from treegram.study.report_tables import kernel_table
+from treegram.study.significance import (
     bayesian_correlated_t_test,
     bayesian_signed_rank,
     corrected_resampled_t_test,
@@ -21,7 +22,6 @@ from treegram.study.statistics import (
 from treegram.study.store import DatasetFacts, GramTime, Store
 from treegram.study.study_file import read_study
 from treegram.study.summary import ROPE, summarize
-from treegram.study.tables import kernel_table
 
 PROTOCOL = Protocol(repeats=3, outer_folds=2, inner_folds=2, C=(1.0, 10.0))
 WL = StudyEntry("WL", (KernelSpec("wl", param_grid={"n_iterations": (0, 1, 2)}),), timed={"n_iterations": 2})
@@ -306,7 +306,7 @@ def test_kernels_are_ranked_on_common_repeats(store):
 
 def test_fewer_repeats_can_be_planned(store):
     study = replace(STUDY, datasets=("D", "E"), protocol=replace(PROTOCOL, repeats_on={"E": 2}))
-    study = replace(study, kernels=(WL, replace(WL, name="net", choices=(), baseline="gin", repeats=1)))
+    study = replace(study, kernels=(WL, replace(WL, name="net", choices=(), estimator="gin", repeats=1)))
     for dataset in study.datasets:
         add(store, study, "WL", dataset, [[0.5, 0.6]] * 3)
     summary = summarize(store, study)

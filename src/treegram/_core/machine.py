@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 __all__ = [
     "allocate",
     "available_bytes",
+    "describe_checkout",
     "describe_machine",
     "package_versions",
     "require",
@@ -102,6 +104,22 @@ def spell_bytes(n_bytes: float) -> str:
 def package_versions() -> dict[str, str]:
     """Return the versions of Python and of each package that can change a result or a time."""
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}
+
+
+def describe_checkout(folder: Path = Path(__file__).parents[3]) -> dict[str, str]:
+    """Return the ``commit`` of the code, and whether its ``tree`` is "clean" or "changed"; nothing without git and a checkout."""
+    if not (folder / ".git").exists() or not (folder / "src" / "treegram").is_dir():
+        return {}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    answers = []
+    for arguments in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", "src", "benchmarks"]):
+        command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=10, env=environment, check=True)
+        except (OSError, subprocess.SubprocessError):  # no git, or not our repository
+            return {}
+        answers.append(done.stdout.strip())
+    return {"commit": answers[0], "tree": "changed" if answers[1] else "clean"}
 
 
 def describe_machine() -> dict[str, Any]:

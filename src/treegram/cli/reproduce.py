@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,13 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
     parser.add_argument("--kernels", metavar="NAME", nargs="+", help="run only these kernels of the study")
     add_run_options(parser, repeats="all")
     parser.add_argument(
+        "--allow-import",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="run the code of this Python module, which the study needs for its estimators; may be repeated",
+    )
+    parser.add_argument(
         "--data-dir",
         metavar="DIR",
         help="folder with one folder per data set (default: TREEGRAM_DATA, or else a cache folder)",
@@ -53,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
     beside = Path(args.study).parent  # data sets may be in the folder of the study file
     folders = {name: beside / name for name in part.datasets if args.data_dir is None and (beside / name).is_dir()}
     data = {name: load_data(str(folders.get(name, name)), args) for name in part.datasets}
-    run_and_print(study, part, data, args)
+    run_and_print(study, part, data, args, allow_import=args.allow_import)
 
 
 # -------------------------------------------------------------------- shared with treegram evaluate
@@ -74,16 +81,18 @@ def add_run_options(parser: Parser, repeats: str) -> None:
     )
 
 
-def run_and_print(study: Study, part: Study, data: Mapping[str, Any], args: argparse.Namespace) -> None:
+def run_and_print(
+    study: Study, part: Study, data: Mapping[str, Any], args: argparse.Namespace, allow_import: Sequence[str] = ()
+) -> None:
     """Run what is missing of a part of the study, and print the table of all results."""
+    from treegram.study.report_tables import brief_text
     from treegram.study.run import run_study
     from treegram.study.store import Store
     from treegram.study.summary import summarize
-    from treegram.study.tables import brief_text
 
     path = args.store or Path(f"{study.name}.sqlite")
     try:
-        run_study(part, path, data, command=args.command_line, n_jobs=args.jobs)
+        run_study(part, path, data, allow_import=allow_import, command=args.command_line, n_jobs=args.jobs)
     except KeyboardInterrupt:
         print(f"Interrupted; finished folds are in {path}. Run the same command to resume.", file=sys.stderr)
         raise SystemExit(130) from None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from treegram.study.report import write_latex as write_latex
     from treegram.study.report import write_report as write_report
     from treegram.study.run import run_study as run_study
+    from treegram.study.selection import register_estimator as register_estimator
     from treegram.study.store import Store as Store
     from treegram.study.study_file import read_study as read_study
     from treegram.study.summary import Summary as Summary
@@ -29,6 +30,7 @@ _HOMES = {
     "protocol": ("Study",),
     "report": ("write_figures", "write_folds", "write_latex", "write_report"),
     "run": ("run_study",),
+    "selection": ("register_estimator",),
     "store": ("Store",),
     "study_file": ("read_study",),
     "summary": ("Summary", "summarize"),

@@ -148,7 +148,7 @@ def _check_classes(name: str, y: Any, protocol: Protocol) -> tuple[Ints, dict[st
             "[protocol] of a study.",
             stacklevel=5,
         )
-    return codes, {str(one): int(count) for one, count in zip(classes, counts, strict=True)}
+    return codes, {str(name): int(count) for name, count in zip(classes, counts, strict=True)}
 
 
 def _in_large_classes(name: str, targets: NDArray[Any], least: int) -> Ints:
@@ -195,10 +195,10 @@ def refuse_other_data(data: Sequence[CheckedData], store: Store) -> None:
     """Raise if the store has results for a different data set of the same name."""
     known = {facts.name: facts for facts in store.datasets()}
     used = {row.dataset for row in store.rows()} if known else set()
-    for one in data:
-        now, then = asdict(one.facts), asdict(known.get(one.name, one.facts))
-        if one.name in used and now != then:
+    for checked in data:
+        now, then = asdict(checked.facts), asdict(known.get(checked.name, checked.facts))
+        if checked.name in used and now != then:
             changes = ", ".join(f"{key} is {now[key]} and was {then[key]}" for key in now if now[key] != then[key])
             raise StudyError(
-                f"{one.name} is not the data set that {store.path} has results for: {changes}. Use another store."
+                f"{checked.name} is not the data set that {store.path} has results for: {changes}. Use another store."
             )

@@ -58,13 +58,13 @@ class Metric:
 def main_metric(protocol: Protocol) -> Metric:
     """Return the score that is tested: the protocol's, by default accuracy or the mean absolute error."""
     metrics = _METRICS[protocol.task]
-    return next((one for one in metrics if one.name == protocol.metric), metrics[0])
+    return next((metric for metric in metrics if metric.name == protocol.metric), metrics[0])
 
 
 def other_metrics(protocol: Protocol) -> tuple[Metric, ...]:
     """Return the other scores."""
     main = main_metric(protocol)
-    return tuple(one for one in _METRICS[protocol.task] if one is not main)
+    return tuple(metric for metric in _METRICS[protocol.task] if metric is not main)
 
 
 # -------------------------------------------------------------------- classification

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from treegram._core.optional import matplotlib_module
-from treegram.study.statistics import Ranking
+from treegram.study.report_tables import baseline_name
+from treegram.study.significance import Ranking
 from treegram.study.summary import Cell, Summary
-from treegram.study.tables import baseline_name
 
 _WIDTH = 7.0  # inches
 _ROW = 0.27  # inches for one kernel
@@ -45,12 +45,12 @@ def plot_ranks(ranking: Ranking | Summary, ax: Any = None) -> Any:
         The critical-difference diagram.
     """
     if isinstance(ranking, Summary):
-        found = next((one.ours for one in ranking.comparisons if one.ours), None)
-        if found is None:
+        first = next((comparison.ours for comparison in ranking.comparisons if comparison.ours), None)
+        if first is None:
             raise ValueError(
                 "The summary has no ranks: they need three kernels and two data sets, each with a complete repeat of every kernel."
             )
-        ranking = found
+        ranking = first
     names, n_kernels = _short(ranking.names), len(ranking.names)
     order = np.argsort(ranking.mean_ranks, kind="stable").tolist()
     n_left = (n_kernels + 1) // 2

@@ -7,9 +7,10 @@ these classes. ``study_file.check_study`` checks both.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,6 @@ SPLITS = {"groups": "graphs of one group", "scaffold": "molecules with the same 
 METRICS = {
     "classification": ("accuracy", "balanced accuracy", "macro F1", "ROC AUC"),
     "regression": ("mean absolute error", "RMSE", "R²"),
-}
-
-# Models that an entry may name instead of kernels; `selection` has the functions.
-BASELINES = {
-    "summary-svm": "a support vector machine on summary statistics of each graph",
-    "summary-forest": "a random forest on summary statistics of each graph",
-    "boosting": "gradient boosting on summary statistics of each graph",
-    "gin": "a graph isomorphism network, with early stopping",
 }
 
 
@@ -62,16 +55,17 @@ class Published:
 
 @dataclass(frozen=True)
 class StudyEntry:
-    """One row of the study's table: the kernels that inner cross-validation chooses from, or a baseline."""
+    """One row of the study's table: the kernels that inner cross-validation chooses from, or an estimator of graphs."""
 
     name: str
-    choices: tuple[KernelSpec, ...] = ()  # empty for a baseline
+    choices: tuple[KernelSpec, ...] = ()  # empty for an estimator
     timed: Mapping[str, Any] = field(default_factory=dict)  # parameters for the time of one Gram matrix
     note: str = ""
     published: Published = field(default_factory=Published)
     fitted_on: str = ""  # overrides the protocol's unless empty
     datasets: tuple[str, ...] = ()  # a subset of the study's; empty: all
-    baseline: str = ""  # a name in BASELINES, instead of choices
+    # Instead of choices: a scikit-learn estimator of graphs, the name of a registered one, or "module:name".
+    estimator: Any = None
     repeats: int | None = None  # upper limit, for expensive entries
     reseed: bool = False  # set random_state to the number of the repeat, so that means also average over draws
 
@@ -86,8 +80,8 @@ class StudyEntry:
 
     @property
     def chooses_itself(self) -> bool:
-        """True if the study does not list the choices: a baseline, or the kernel "auto"."""
-        return bool(self.baseline) or self.is_auto
+        """True if the study does not list the choices: an estimator, or the kernel "auto"."""
+        return self.estimator is not None or self.is_auto
 
 
 @dataclass(frozen=True)
@@ -220,18 +214,43 @@ def shipped_studies() -> tuple[str, ...]:
 
 def as_table(part: Any) -> Any:
     """Return a part of a study as in a study file: tables, lists, strings and numbers, without defaults."""
+    if hasattr(part, "get_params"):
+        return estimator_text(part)
     if is_dataclass(part):
-        found = {one.name: (getattr(part, one.name), _default(one)) for one in fields(part) if one.compare}
+        content = changed_fields(part)
         if isinstance(part, Study):
-            del found["name"]  # it is the file's name
-        return {name: as_table(value) for name, (value, default) in found.items() if value != default}
+            del content["name"]  # it is the file's name
+        return {name: as_table(value) for name, value in content.items()}
     if isinstance(part, Mapping):
         return {name: as_table(value) for name, value in part.items()}
     return list(map(as_table, part)) if isinstance(part, tuple | list) else part
 
 
-def _default(one: Field[Any]) -> Any:
-    return one.default if one.default_factory is MISSING else one.default_factory()
+def estimator_text(estimator: Any) -> str:
+    """Return the name of an estimator, or its class and the parameters that differ from their defaults; empty for None."""
+    return estimator or "" if estimator is None or isinstance(estimator, str) else _spell(estimator)
+
+
+def _spell(value: Any) -> str:
+    """Spell out a parameter of an estimator; scikit-learn's ``repr`` shortens long values, so that different ones look the same."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_spell, value))}]"
+    if not hasattr(value, "get_params") or isinstance(value, type):
+        return " ".join(repr(value.tolist() if hasattr(value, "tolist") else value).split())
+    defaults = {name: parameter.default for name, parameter in inspect.signature(type(value)).parameters.items()}
+    parameters = {name: _spell(each) for name, each in value.get_params(deep=False).items() if name != "n_jobs"}
+    changed = (f"{name}={text}" for name, text in parameters.items() if text != _spell(defaults.get(name)))
+    return f"{type(value).__module__}.{type(value).__qualname__}({', '.join(changed)})"
+
+
+def changed_fields(part: Any) -> dict[str, Any]:
+    """Return the fields of a part of a study that differ from their defaults."""
+    content: dict[str, Any] = {}
+    for spec in fields(part):
+        default = spec.default if spec.default_factory is MISSING else spec.default_factory()
+        if spec.compare and getattr(part, spec.name) != default:
+            content[spec.name] = getattr(part, spec.name)
+    return content
 
 
 def entry_key(study: Study, entry: StudyEntry, dataset: str) -> str:
@@ -245,7 +264,7 @@ def entry_key(study: Study, entry: StudyEntry, dataset: str) -> str:
     content = {
         "dataset": dataset,
         "choices": [_content(spec) for spec in entry.choices],
-        "baseline": entry.baseline,
+        "baseline": estimator_text(entry.estimator),  # the name of this field in old keys
         "reseed": entry.reseed,
         "outer_folds": protocol.outer_folds,
         "inner_folds": protocol.inner_folds,
@@ -273,7 +292,7 @@ def _content(spec: KernelSpec) -> dict[str, Any]:
 def _canonical(value: Any) -> Any:
     """Return a canonical form of a value: 1.0 becomes 1."""
     if isinstance(value, Mapping):
-        return {name: _canonical(one) for name, one in value.items()}
+        return {name: _canonical(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
-        return [_canonical(one) for one in value]
+        return [_canonical(part) for part in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -21,14 +21,14 @@ from treegram._core.files import replacing
 from treegram._core.html import render
 from treegram._core.optional import matplotlib_module
 from treegram._core.text import counted, listed, visible
-from treegram.study import tables
+from treegram.study import report_tables as tables
 from treegram.study.metrics import main_metric, other_metrics
 from treegram.study.plots import plot_ranks, plot_scores, plot_times
-from treegram.study.protocol import SPLITS, entry_key
-from treegram.study.statistics import Ranking, TTest, holm
+from treegram.study.protocol import SPLITS, entry_key, estimator_text
+from treegram.study.report_tables import LEVEL, ReportTable, duration, p_value, percent, signed
+from treegram.study.significance import Ranking, TTest, holm
 from treegram.study.store import Store
 from treegram.study.summary import ROPE, ComparisonSummary, PairSummary, Summary, stored_study
-from treegram.study.tables import LEVEL, Table, duration, p_value, percent, signed
 
 _STYLE = {
     "svg.fonttype": "none",
@@ -93,7 +93,7 @@ class Section:
 
     title: str
     sentences: Sequence[str] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[ReportTable] = ()
     figures: Sequence[Figure] = ()
 
 
@@ -151,9 +151,9 @@ def _comparison(comparison: ComparisonSummary) -> Section:
     if comparison.published and comparison.dropped:
         sentences.append(f"The published numbers of {listed(comparison.dropped)} are incomplete and not ranked.")
     if comparison.missing:
-        some = [f"{kernel} on {dataset}" for kernel, dataset in comparison.missing[:5]]
+        shown = [f"{kernel} on {dataset}" for kernel, dataset in comparison.missing[:5]]
         more = " and others" if len(comparison.missing) > 5 else ""
-        sentences.append(f"Our numbers cannot be ranked yet: there is no complete repeat of {listed(some)}{more}.")
+        sentences.append(f"Our numbers cannot be ranked yet: there is no complete repeat of {listed(shown)}{more}.")
     ranks = [tables.rank_table(comparison)] if figures else []
     return Section(f"Ranks: {comparison.name}", sentences, ranks, figures)
 
@@ -209,20 +209,20 @@ def pair_verdicts(pair: PairSummary) -> list[str]:
     """State the results of the tests of two kernels, on the published numbers and on ours."""
     published = {test.dataset: test.published for test in pair.tests if test.published}
     corrected = {test.dataset: test.corrected for test in pair.tests if test.corrected}
-    found = []
+    sentences = []
     if published:
-        found.append(_verdict(pair, published, "Welch's t-test on the published means and deviations"))
+        sentences.append(_verdict(pair, published, "Welch's t-test on the published means and deviations"))
     if corrected:
-        found.append(_verdict(pair, corrected, "corrected resampled t-test on our folds"))
+        sentences.append(_verdict(pair, corrected, "corrected resampled t-test on our folds"))
     if corrected and len(pair.baselines) > 1:
-        found.append(_within_rope(pair))
+        sentences.append(_within_rope(pair))
     if overall := pair.posterior:
-        found.append(
+        sentences.append(
             f"On all these data sets together, {pair.kernel} is better than {pair.baseline} with probability "
             f"{percent(overall.first_better)}, worse with {percent(overall.second_better)}, and within {ROPE:g} point of it with "
             f"{percent(overall.practically_equal)} (Bayesian signed-rank test on our numbers)."
         )
-    return found
+    return sentences
 
 
 def _verdict(pair: PairSummary, tests: Mapping[str, TTest], name_of_test: str) -> str:
@@ -352,19 +352,21 @@ def write_folds(store: Store, path: str | os.PathLike[str]) -> None:
 
 def bibliography(summary: Summary) -> str:
     """Return BibTeX entries for the kernels, data sets, tests and software of a study; a comment lists those without one."""
-    cited = set(summary.study.datasets) | {entry.baseline for entry in summary.study.kernels if entry.baseline}
+    cited = set(summary.study.datasets) | {
+        estimator_text(entry.estimator) for entry in summary.study.kernels if entry.estimator
+    }
     cited |= {term.kernel for entry in summary.study.kernels for spec in entry.choices for term in spec.terms}
     used = cited | {name for run in summary.runs for name in run.versions}
     used |= {name for name, has_any in (("ranks", summary.comparisons), ("pairs", summary.pairwise)) if has_any}
-    found, known = [], set()
+    entries, known = [], set()
     for entry in resources.files("treegram.study").joinpath("references.bib").read_text("utf-8").split("\n\n"):
         names = re.search(r"\n  treegram = \{(.*)\},", entry)
         if names and used & set(names[1].split(", ")):
             known |= set(names[1].split(", "))
-            found.append(entry.replace(names[0], "").strip())
+            entries.append(entry.replace(names[0], "").strip())
     unknown = sorted(cited - known - {"auto"})
     comment = [f"% No reference is known for: {', '.join(map(visible, unknown))}"] if unknown else []
-    return "\n\n".join(comment + found) + "\n"
+    return "\n\n".join(comment + entries) + "\n"
 
 
 def _write(path: Path, content: bytes) -> Path:

@@ -31,12 +31,13 @@ from treegram.models.search import nearest_similarity, warn_if_diagonal
 from treegram.study.data import CheckedData, Loaded, check_data, outer_folds, refuse_other_data
 from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry, entry_key
 from treegram.study.selection import (
-    SELECTIONS,
     Fold,
     Grams,
-    baseline_versions,
+    estimator_versions,
+    find_estimators,
     joined,
     select_auto,
+    select_estimator,
     select_gram,
     unique,
 )
@@ -56,6 +57,7 @@ def run_study(
     kernels: Collection[str] | None = None,
     repeats: int | None = None,
     n_jobs: int | None = None,
+    allow_import: Collection[str] = (),
     command: str = "treegram.study.run_study",
 ) -> int:
     """Run a study, or a part of it, and add the missing results to a store.
@@ -81,6 +83,9 @@ def run_study(
         Run only the first ``repeats`` repeats.
     n_jobs : int, optional
         Number of threads that share the outer folds of a repeat, as in joblib.
+    allow_import : collection of str, default=()
+        Modules that the study may name in ``estimator = "module:name"``. They are imported first, so that they may also register
+        estimators under other names. No other code of a study runs.
     command : str, default="treegram.study.run_study"
         What the store records as the origin of the rows. It should not name a private folder.
 
@@ -96,35 +101,45 @@ def run_study(
         differs from the one that the store has results for. Nothing has been computed then.
     """
     study = check_study(study).part(datasets, kernels, repeats)
+    estimators = find_estimators(study.kernels, study.protocol, allow_import)
     given = data or {}
     loaded = {name: given[name] if name in given else load_tu(name) for name in study.datasets}
     checked = check_data(loaded, study.protocol)
     if isinstance(store, Store):
-        return _run(study, checked, store, n_jobs, command)
+        return _run(study, checked, store, estimators, n_jobs, command)
     with Store.open(store) as opened:
-        return _run(study, checked, opened, n_jobs, command)
+        return _run(study, checked, opened, estimators, n_jobs, command)
 
 
-def _run(study: Study, data: Sequence[CheckedData], store: Store, n_jobs: int | None, command: str) -> int:
+def _run(
+    study: Study,
+    data: Sequence[CheckedData],
+    store: Store,
+    estimators: Mapping[str, Any],
+    n_jobs: int | None,
+    command: str,
+) -> int:
     """Add the missing rows to the store; return their number."""
     auto = {AUTO: AUTO_VERSION} if any(entry.is_auto for entry in study.kernels) else {}
-    versions = {"study file": study.digest[:_DIGITS], **auto, **baseline_versions(study.kernels)}
+    versions = {"study file": study.digest[:_DIGITS], **auto, **estimator_versions(estimators.values())}
     refuse_other_data(data, store)
     _refuse_other_auto(study, store)
     store.put_study(study.name, study.text)
     run = store.begin_run(command, versions).id
-    for one in data:
-        store.put_dataset(one.facts)
-    runner = Runner(study, store, run, n_jobs, min(_MOST_HELD, available_bytes() / 4))
+    for dataset in data:
+        store.put_dataset(dataset.facts)
+    runner = Runner(study, store, run, estimators, n_jobs, min(_MOST_HELD, available_bytes() / 4))
     # Repeat by repeat: an interrupted run leaves a complete study with fewer repeats.
     tasks = [
-        (repeat, one, entry)
+        (repeat, dataset, entry)
         for repeat in range(study.protocol.repeats)
-        for one in data
+        for dataset in data
         for entry in study.kernels
-        if repeat < study.repeats_of(entry, one.name)
+        if repeat < study.repeats_of(entry, dataset.name)
     ]
-    n_missing = sum(len(runner.missing(entry_key(study, entry, one.name), repeat)) for repeat, one, entry in tasks)
+    n_missing = sum(
+        len(runner.missing(entry_key(study, entry, dataset.name), repeat)) for repeat, dataset, entry in tasks
+    )
     rows = (row for task in tasks for row in runner.rows(*task))
     return sum(1 for _row in track(rows, total=n_missing, label=study.name))
 
@@ -196,8 +211,8 @@ def _on_training(spec: KernelSpec, seed: int | None, graphs: Graphs, train: Ints
     for point in points:
         K = np.zeros((len(graphs), len(graphs)))
         for ids, values in ((train, point.gram), (test, point.rows)):
-            for i, own in zip(ids, values, strict=True):  # numpy sets rows one by one much faster than a block
-                K[i, train] = own
+            for i, row in zip(ids, values, strict=True):  # numpy sets rows one by one much faster than a block
+                K[i, train] = row
         matrices.append(K)
     return unique([{"kernel": _name(spec, seed), **point.params} for point in points], matrices)
 
@@ -212,9 +227,10 @@ class Runner:
     study: Study
     store: Store
     run: int
+    estimators: Mapping[str, Any]  # by entry
     n_jobs: int | None
     most_held: float  # bytes of Gram matrices that are kept for the next repeats
-    held: dict[str, list[Grams | None]] = field(default_factory=dict)  # by key
+    kept: dict[str, list[Grams | None]] = field(default_factory=dict)  # by key
 
     def rows(self, repeat: int, data: CheckedData, entry: StudyEntry) -> Generator[Row]:
         """Compute the missing folds of a repeat; yield each row once it is in the store."""
@@ -225,7 +241,8 @@ class Runner:
         try:
             protocol, entry = self.study.protocol, _suited(entry, data.graphs)
             seed = repeat if entry.reseed else None
-            shared = (protocol, data, entry, seed, self._shared(key, data, entry, seed), self.run)
+            estimator = self.estimators.get(entry.name)
+            shared = (protocol, data, entry, estimator, seed, self._shared(key, data, entry, seed), self.run)
             split = outer_folds(data, protocol.outer_folds, seed_of(protocol.seed, data.name, repeat))
             tasks = [(repeat, fold, *split[fold]) for fold in missing]
             # Workers send rows back; only this process writes them.
@@ -247,21 +264,21 @@ class Runner:
             return []
         learns = [learns_from_data(build_kernel(spec, seed=seed)) for spec in entry.choices]
         self._time(key, data, entry, seed, learns=any(learns))
-        if key in self.held:
-            return self.held[key]
+        if key in self.kept:
+            return self.kept[key]
         only_training = (entry.fitted_on or self.study.protocol.fitted_on) == "training"
         grams = [
             None if only_training and does_learn else _on_all(spec, seed, data.graphs, self.n_jobs)
             for spec, does_learn in zip(entry.choices, learns, strict=True)
         ]
-        shared = [one for one in grams if one]
+        shared = [matrices for matrices in grams if matrices]
         if len(shared) == len(grams):
-            similarities = (nearest_similarity(K) for one in shared for K in one.matrices)
+            similarities = (nearest_similarity(K) for matrices in shared for K in matrices.matrices)
             warn_if_diagonal(similarities, f"{entry.name} on {data.name}", has_attributes=data.graphs.n_attributes > 0)
         # All repeats have the same order, so keeping the first matrices is as good as keeping the last.
-        n_bytes = sum(one.n_bytes for kept in (grams, *self.held.values()) for one in kept if one)
+        n_bytes = sum(each.n_bytes for matrices in (grams, *self.kept.values()) for each in matrices if each)
         if seed is None and n_bytes <= self.most_held:
-            self.held[key] = grams
+            self.kept[key] = grams
         return grams
 
     def _time(self, key: str, data: CheckedData, entry: StudyEntry, seed: int | None, *, learns: bool) -> None:
@@ -278,18 +295,20 @@ class Runner:
         self.store.add_gram_time(key, GramTime(data.name, entry.name, timed, seconds, learns, self.run))
 
 
-# What all folds of an entry on a data set share: the seed of the kernels' random numbers, or None for their own
+# What all folds of an entry on a data set share: its estimator, if it is one; the seed of the kernels' random numbers, or None for their own
 # random_state; the Gram matrices of each choice, or None if each fold computes its own; and the id of the run.
-_Shared = tuple[Protocol, CheckedData, StudyEntry, int | None, list[Grams | None], int]
+_Shared = tuple[Protocol, CheckedData, StudyEntry, Any, int | None, list[Grams | None], int]
 
 
 def _run_fold(shared: _Shared, repeat: int, fold: int, train: Ints, test: Ints) -> Row:
     start = time.thread_time()
-    protocol, data, entry, kernel_seed, shared_grams, run = shared
+    protocol, data, entry, estimator, kernel_seed, shared_grams, run = shared
     seed = seed_of(protocol.seed, data.name, repeat, fold)
     known = Fold(protocol, data.graphs, data.targets, train, test, seed)
-    if entry.chooses_itself:
-        parts = SELECTIONS[entry.baseline](known) if entry.baseline else select_auto(known)
+    if estimator is not None:
+        parts = select_estimator(known, estimator)
+    elif entry.is_auto:
+        parts = select_auto(known)
     else:
         pairs = zip(entry.choices, shared_grams, strict=True)
         grams = [

@@ -10,6 +10,7 @@ import contextlib
 import json
 import math
 import os
+import reprlib
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -20,12 +21,13 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from treegram._core.errors import StoreError
-from treegram._core.machine import describe_machine, package_versions
+from treegram._core.machine import describe_checkout, describe_machine, package_versions
 
 T = TypeVar("T")
 
 _APPLICATION_ID = 0x5472476D  # "TrGm"; marks the file as ours
 _VERSION = 5  # of the tables below
+_MOST_DIGITS = 300  # of a whole number, so that a float can hold it
 _PATIENCE = 60.0  # seconds to wait while another process writes
 
 _SCHEMA = """
@@ -61,7 +63,8 @@ class Row:
     actual: tuple[int, ...] | tuple[float, ...]
     predicted: tuple[int, ...] | tuple[float, ...]
     chosen: Mapping[str, Any]  # by inner cross-validation: kernel, its parameters, C or alpha
-    inner_score: float  # mean over the inner folds of the choice: accuracy, or 1 - MSE / variance of the targets
+    # Mean over the inner folds of the choice: accuracy, or 1 - MSE / variance of the targets; None for an estimator without one.
+    inner_score: float | None
     n_fits: int  # fits of a model, without those skipped because their result was known
     n_unconverged: int  # fits that ended before the solver's tolerance was met
     seconds: float  # processor time
@@ -71,7 +74,7 @@ class Row:
     def __post_init__(self) -> None:
         if not len(self.actual) == len(self.predicted) > 0:
             raise ValueError("A fold must have as many predictions as test graphs, and at least one.")
-        if not all(map(math.isfinite, (*self.actual, *self.predicted, self.inner_score, self.seconds))):
+        if not all(map(math.isfinite, (*self.actual, *self.predicted, self.inner_score or 0.0, self.seconds))):
             raise ValueError("Targets, predictions, scores and seconds must be finite.")
 
     @property
@@ -115,8 +118,14 @@ class DatasetFacts:
     targets: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.n_graphs < 1 or bool(self.class_counts) == bool(self.targets):
+            raise ValueError(f"{self.name} must have graphs, and either counts of classes or facts about numbers.")
+        if any(type(count) is not int or count < 0 for count in self.class_counts.values()):
+            raise ValueError(f"The classes of {self.name} must have whole numbers of graphs.")
         if self.targets and (self.targets.keys() != _TARGETS or not all(map(math.isfinite, self.targets.values()))):
             raise ValueError(f"The targets of {self.name} must be described by {', '.join(sorted(_TARGETS))}.")
+        if self.targets and not self.targets["deviation"] > 0:
+            raise ValueError(f"The targets of {self.name} must differ.")
 
 
 @dataclass(frozen=True)
@@ -126,7 +135,8 @@ class Run:
     id: int
     started: str  # ISO 8601, UTC
     command: str
-    versions: Mapping[str, str]  # of Python and of each package that matters
+    # Of Python and of each package that matters; from a checkout also its "commit", and its "tree": "clean" or "changed".
+    versions: Mapping[str, str]
     machine: Mapping[str, Any]  # processor, cores, memory in GiB, system; never a host's name or a path
 
 
@@ -203,7 +213,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
             The record; its ``id`` belongs in the rows that this process adds.
         """
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        run = Run(0, started, command, {**package_versions(), **(made_of or {})}, describe_machine())
+        versions = {**package_versions(), **describe_checkout(), **(made_of or {})}
+        run = Run(0, started, command, versions, describe_machine())
         return replace(run, id=self._insert("run", run, id=None))
 
     def runs(self) -> list[Run]:
@@ -226,8 +237,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def study(self) -> tuple[str, str] | None:
         """Return the name of the study and the text of its file, or None if there is no study yet."""
-        found = self._fetch("SELECT name, text FROM study")
-        return (str(found[0][0]), str(found[0][1])) if found else None
+        rows = self._fetch("SELECT name, text FROM study")
+        return (str(rows[0][0]), str(rows[0][1])) if rows else None
 
     def put_dataset(self, facts: DatasetFacts) -> None:
         """Keep the properties of a data set, replacing those kept under its name."""
@@ -255,8 +266,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def rows(self, keys: Collection[str] | None = None) -> list[Row]:
         """Return the results of these keys, or all results, sorted by data set, kernel, repeat and fold."""
-        found = self._select_keys(Row, "result", keys)
-        return sorted(found, key=lambda row: (row.dataset, row.kernel, row.repeat, row.fold))
+        rows = self._select_keys(Row, "result", keys)
+        return sorted(rows, key=lambda row: (row.dataset, row.kernel, row.repeat, row.fold))
 
     def done(self, key: str) -> set[tuple[int, int]]:
         """Return the pairs (repeat, fold) that have a result under this key."""
@@ -268,8 +279,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def gram_times(self, keys: Collection[str] | None = None) -> list[GramTime]:
         """Return the times of these keys, or all times, sorted by data set and kernel."""
-        found = self._select_keys(GramTime, "gram_time", keys)
-        return sorted(found, key=lambda time: (time.dataset, time.kernel))
+        times = self._select_keys(GramTime, "gram_time", keys)
+        return sorted(times, key=lambda time: (time.dataset, time.kernel))
 
     # ------------------------------------------------------------------ statements
 
@@ -278,28 +289,30 @@ class Store(contextlib.AbstractContextManager["Store"]):
             return self._connection.execute(statement, values).fetchall()
 
     def _insert(self, table: str, record: Any, conflict: str = "ABORT", **more: Any) -> int:
-        values = {one.name: _encode(getattr(record, one.name)) for one in fields(record)} | more
+        values = {column.name: _encode(getattr(record, column.name)) for column in fields(record)} | more
         marks = ", ".join("?" * len(values))
         statement = f"INSERT OR {conflict} INTO {table} ({', '.join(values)}) VALUES ({marks})"
         with _explaining(self.path):
             return self._connection.execute(statement, tuple(values.values())).lastrowid or 0
 
-    def _select(self, kind: type[T], table: str, condition: str, values: Sequence[Any] = ()) -> list[T]:
-        columns = fields(kind)  # type: ignore[arg-type]  # a dataclass
-        names = ", ".join(one.name for one in columns)
+    def _select(self, record_class: type[T], table: str, condition: str, values: Sequence[Any] = ()) -> list[T]:
+        columns = fields(record_class)  # type: ignore[arg-type]  # a dataclass
+        names = ", ".join(column.name for column in columns)
         lines = self._fetch(f"SELECT {names} FROM {table} {condition}", values)
         try:
             return [
-                kind(*(_decode(str(one.type), value) for one, value in zip(columns, line, strict=True)))
+                record_class(*(_decode(str(column.type), value) for column, value in zip(columns, line, strict=True)))
                 for line in lines
             ]
-        except (ValueError, TypeError, LookupError) as error:
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise StoreError(f"{self.path} is damaged: it holds an impossible record ({error}).") from error
 
-    def _select_keys(self, kind: type[T], table: str, keys: Collection[str] | None) -> list[T]:
+    def _select_keys(self, record_class: type[T], table: str, keys: Collection[str] | None) -> list[T]:
         if keys is None:
-            return self._select(kind, table, "ORDER BY key")
-        return [record for key in sorted(set(keys)) for record in self._select(kind, table, "WHERE key = ?", (key,))]
+            return self._select(record_class, table, "ORDER BY key")
+        return [
+            record for key in sorted(set(keys)) for record in self._select(record_class, table, "WHERE key = ?", (key,))
+        ]
 
 
 def _encode(value: Any) -> Any:
@@ -316,21 +329,28 @@ def _encode(value: Any) -> Any:
 _TYPES = {"str": str, "int": int, "bool": int, "float": int | float, "float | None": int | float | None}
 
 
-def _decode(kind: str, value: Any) -> Any:
+def _decode(annotation: str, value: Any) -> Any:
     """Decode a value for a field with this annotation; a file from elsewhere may contain anything."""
-    if kind.startswith("Mapping"):
-        content = json.loads(value)
+    if annotation.startswith("Mapping"):
+        content = json.loads(value, parse_int=_parse_int)
         if not isinstance(content, dict):
-            raise TypeError(f"{value!r} is not a table")
+            raise TypeError(f"{reprlib.repr(value)} is not a table")
         return content
-    if kind.startswith("tuple"):
+    if annotation.startswith("tuple"):
         dtype = np.dtype(chr(value[0]))
         if dtype.kind not in "uif":
             raise TypeError(f"numbers have the type {dtype}")
         return tuple(np.frombuffer(value, dtype.newbyteorder("<"), offset=1).tolist())
-    if not isinstance(value, _TYPES[kind]):
-        raise TypeError(f"{value!r} is not of type {kind}")
-    return bool(value) if kind == "bool" else value
+    if not isinstance(value, _TYPES[annotation]):
+        raise TypeError(f"{reprlib.repr(value)} is not of type {annotation}")
+    return bool(value) if annotation == "bool" else value
+
+
+def _parse_int(digits: str) -> int:
+    """Convert a whole number in JSON; those that no float can hold are forged."""
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits)} digits")
+    return int(digits)
 
 
 # -------------------------------------------------------------------- the file

@@ -19,24 +19,25 @@ from treegram._core.errors import ParameterError, StudyError
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Number, Whole, Words, allowed_values, check_value
 from treegram._core.text import suggest
 from treegram.study.protocol import (
-    BASELINES,
     METRICS,
     SPLITS,
     KernelSpec,
     Protocol,
     Study,
     StudyEntry,
-    as_table,
+    changed_fields,
+    estimator_text,
     shipped_studies,
 )
 
+_MOST_REPEATS = 10_000  # a repeat has its own folds and random numbers; more would only be waited for
 _SHOWN = 60  # characters of a wrong value
 _TEXT = Instance((str,), "a text")
 _POSITIVE = Number(0, above=True)
 # The allowed values of all keys that are neither tables, nor strings, nor parameters of kernels.
 _ALLOWED: dict[str, Allowed] = {
-    "repeats": (Whole(1),),
-    "repeats_on": (Whole(1),),
+    "repeats": (Whole(1, _MOST_REPEATS),),
+    "repeats_on": (Whole(1, _MOST_REPEATS),),
     "outer_folds": (Whole(2),),
     "inner_folds": (Whole(2),),
     "seed": (Whole(0, 2**32 - 1),),
@@ -50,8 +51,9 @@ _ALLOWED: dict[str, Allowed] = {
     "deviation": (Number(0),),
     "seconds": (_POSITIVE,),
     "reseed": (FLAG,),
+    "estimator": (Instance((str,), "the name of an estimator, or in Python an estimator of graphs"),),
 }
-_SPEC = [one.name for one in fields(KernelSpec)]
+_SPEC = [spec.name for spec in fields(KernelSpec)]
 _PLAIN: Allowed = (_TEXT, Number(), FLAG, NOTHING)  # values of parameters
 
 
@@ -99,21 +101,22 @@ def parse_study(name: str, content: bytes, file: str, *, is_stored: bool = False
         table = json.loads(text) if text.startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise StudyError(f"{file}: not valid TOML in UTF-8: {error}") from None
-    return replace(_checked(name, table, file, is_stored=is_stored), source=text)
+    whole = {"name": name, **table} if isinstance(table, dict) else table
+    return replace(_checked(whole, file, is_stored=is_stored), source=text)
 
 
 def check_study(study: Study) -> Study:
     """Return the study if it is valid, with the classes, types and text of one that was read from a file."""
     if study.source:
         return study
-    checked = _checked(study.name, as_table(study), f"the study {study.name}", is_stored=False)
+    checked = _checked(study, f"the study {study.name}", is_stored=False)
     return replace(checked, source=checked.text)
 
 
-def _checked(name: str, table: Any, file: str, *, is_stored: bool) -> Study:
+def _checked(content: Any, file: str, *, is_stored: bool) -> Study:
     try:
-        study: Study = _build(Study, {"name": name, **_as_dict(table, "")}, "")
-        _check_protocol(study.protocol, table.get("protocol", {}))
+        study: Study = _build(Study, content, "")
+        _check_protocol(study.protocol)
         _check_names(study)
         _check_datasets(study)
         _check_tests(study)
@@ -136,31 +139,33 @@ class _InvalidKeyError(Exception):
         super().__init__(f"{path}: {message}" if path else message)
 
 
-def _build(kind: type[Any], value: Any, path: str) -> Any:
-    """Build one of the classes of a study from a table."""
-    table = _as_dict(value, path)
-    if kind is StudyEntry:
+def _build(part_class: type[Any], value: Any, path: str) -> Any:
+    """Build one of the classes of a study from a table, or from an instance that was built in Python."""
+    table = changed_fields(value) if isinstance(value, part_class) else _as_dict(value, path)
+    if part_class is StudyEntry:
         table = _with_choices(table, path)
-    known = {one.name: one for one in fields(kind) if one.name != "source"}
+    known = {spec.name: spec for spec in fields(part_class) if spec.name != "source"}
     for key in table:
         if key not in known:
-            names = [*known, *(_SPEC if kind is StudyEntry else [])]
+            names = [*known, *(_SPEC if part_class is StudyEntry else [])]
             raise _InvalidKeyError(
                 _join(path, key), f"unknown key{suggest(key, names)} (known here: {', '.join(names)})"
             )
-    for key, one in known.items():
-        if one.default is one.default_factory is MISSING and key not in table:
+    for key, spec in known.items():
+        if spec.default is spec.default_factory is MISSING and key not in table:
             raise _InvalidKeyError(path, f"the key {key!r} is missing")
-    hints = get_type_hints(kind)
-    return kind(**{key: _convert(hints[key], one, _join(path, key), key) for key, one in table.items()})
+    hints = get_type_hints(part_class)
+    return part_class(**{key: _convert(hints[key], value, _join(path, key), key) for key, value in table.items()})
 
 
 def _with_choices(table: dict[str, Any], path: str) -> dict[str, Any]:
     """Return the table of an entry with its one kernel or sum moved into ``choices``."""
     spec = {key: table[key] for key in _SPEC if key in table}
-    if bool(spec) + ("choices" in table) + ("baseline" in table) != 1:
-        raise _InvalidKeyError(path, "give exactly one of 'kernel', 'sum', 'choices' and 'baseline'")
     rest = {key: value for key, value in table.items() if key not in spec}
+    if "baseline" in rest:  # the name of the key in studies of 2026, whose files stay as they were run
+        rest["estimator"] = rest.pop("baseline")
+    if bool(spec) + ("choices" in rest) + ("estimator" in rest) != 1:
+        raise _InvalidKeyError(path, "give exactly one of 'kernel', 'sum', 'choices' and 'estimator'")
     return {**rest, "choices": [_build(KernelSpec, spec, path)]} if spec else rest
 
 
@@ -170,17 +175,19 @@ def _convert(hint: Any, value: Any, path: str, key: str) -> Any:
     if get_origin(hint) is tuple:
         if not isinstance(value, list | tuple) or not value:
             raise _wrong(path, "a list of at least one element", value)
-        return tuple(_convert(inner[0], one, at, key) for at, one in _numbered(path, value))
+        return tuple(_convert(inner[0], each, at, key) for at, each in _numbered(path, value))
     if get_origin(hint) is Mapping:
-        return {name: _convert(inner[1], one, _join(path, name), key) for name, one in _as_dict(value, path).items()}
+        return {name: _convert(inner[1], each, _join(path, name), key) for name, each in _as_dict(value, path).items()}
     if is_dataclass(hint):
-        return value if isinstance(value, KernelSpec) else _build(hint, value, path)  # type: ignore[arg-type]  # a class
-    if isinstance(value, list | tuple) and (hint is Any or key == "baseline"):
+        return _build(hint, value, path)  # type: ignore[arg-type]  # a class
+    if key == "estimator" and hasattr(value, "fit"):
+        return value
+    if isinstance(value, list | tuple) and (key == "baseline" or (hint is Any and key != "estimator")):
         return _convert(tuple[hint, ...], value, path, key)
     if isinstance(value, int) and abs(value) >= 2**63:  # TOML does not allow such numbers, but tomllib reads them
         raise _wrong(path, "a number of at most 64 bits", value)
-    allowed = _PLAIN if hint is Any else _ALLOWED.get(key, (_TEXT,))
-    if not any(one.accepts(value) for one in allowed):
+    allowed = _ALLOWED.get(key, _PLAIN if hint is Any else (_TEXT,))
+    if not any(rule.accepts(value) for rule in allowed):
         raise _wrong(path, " or ".join(map(str, allowed)), value)
     return value.strip() if isinstance(value, str) else value
 
@@ -214,10 +221,10 @@ def _known(name: str, known: Collection[str], path: str, what: str) -> None:
 # -------------------------------------------------------------------- what belongs together
 
 
-def _check_protocol(protocol: Protocol, table: Mapping[str, Any]) -> None:
-    """Raise if a key of the protocol's table belongs to the other task."""
+def _check_protocol(protocol: Protocol) -> None:
+    """Raise if keys of the protocol exclude each other."""
     for key in ("alpha",) if protocol.task == "classification" else ("C", "min_class_size"):
-        if key in table:
+        if key in changed_fields(protocol):
             raise _InvalidKeyError(f"protocol.{key}", f'cannot be combined with task = "{protocol.task}"')
     if protocol.class_weight:
         _known(protocol.class_weight, ("balanced",), "protocol.class_weight", "class weight")
@@ -247,7 +254,7 @@ def _check_datasets(study: Study) -> None:
         "protocol.repeats_on": study.protocol.repeats_on,
     }
     for key in ("kernels", "comparisons", "pairs"):
-        named |= {f"{path}.datasets": one.datasets for path, one in _numbered(key, getattr(study, key))}
+        named |= {f"{path}.datasets": part.datasets for path, part in _numbered(key, getattr(study, key))}
     for path, entry in _numbered("kernels", study.kernels):
         named |= {f"{path}.published.{key}": numbers for key, numbers in vars(entry.published).items()}
     for path, names in named.items():
@@ -275,9 +282,9 @@ def _check_tests(study: Study) -> None:
 
 def _check_entry(entry: StudyEntry, protocol: Protocol, path: str) -> None:
     """Raise if parts of an entry exclude each other, or do not fit the protocol."""
-    if entry.baseline == "gin" and protocol.task == "regression":
+    if " at 0x" in estimator_text(entry.estimator):
         raise _InvalidKeyError(
-            f"{path}.baseline", '"gin" predicts classes; cannot be combined with task = "regression"'
+            f"{path}.estimator", "must not have functions or other objects as parameters, which a store cannot record"
         )
     if entry.published.accuracy and (protocol.metric or METRICS[protocol.task][0]) != "accuracy":
         raise _InvalidKeyError(f"{path}.published", "accuracies cannot be combined with another metric of the protocol")
@@ -287,12 +294,14 @@ def _check_entry(entry: StudyEntry, protocol: Protocol, path: str) -> None:
             raise _InvalidKeyError(
                 path, "give either 'kernel', 'parameters' and 'attributes', or a 'sum' of such terms"
             )
-    is_fixed = entry.baseline or any(term.kernel == "auto" for spec in entry.choices for term in spec.terms)
+    is_fixed = entry.estimator is not None or any(
+        term.kernel == "auto" for spec in entry.choices for term in spec.terms
+    )
     has_options = entry.choices not in ((), (KernelSpec("auto"),))
     if is_fixed and (has_options or entry.timed or entry.fitted_on or entry.reseed):
         raise _InvalidKeyError(
             path,
-            "a baseline or the kernel 'auto' cannot be combined with options of kernels: it chooses everything itself",
+            "an estimator or the kernel 'auto' cannot be combined with options of kernels: it chooses everything itself",
         )
 
 
@@ -300,12 +309,10 @@ def _check_entry(entry: StudyEntry, protocol: Protocol, path: str) -> None:
 
 
 def _check_vocabulary(entry: StudyEntry, path: str) -> None:
-    """Raise if a kernel, baseline, transformation or parameter of the entry does not exist, or has an invalid value."""
+    """Raise if a kernel, transformation or parameter of the entry does not exist, or has an invalid value."""
     from treegram.graphs.transforms import TRANSFORMATIONS  # not needed to read results
     from treegram.kernels.registry import AUTO, KERNELS
 
-    if not entry.choices:
-        _known(entry.baseline, BASELINES, f"{path}.baseline", "baseline")
     is_single = len(entry.choices) == 1
     for here, spec in [(path, entry.choices[0])] if is_single else _numbered(f"{path}.choices", entry.choices):
         for there, term in _numbered(f"{here}.sum", spec.sum) if spec.sum else [(here, spec)]:

@@ -22,7 +22,7 @@ from treegram._core.errors import StoreError
 from treegram._core.types import Floats
 from treegram.study.metrics import Metric, main_metric, other_metrics
 from treegram.study.protocol import Comparison, Pair, Study, StudyEntry, entry_key
-from treegram.study.statistics import (
+from treegram.study.significance import (
     Posterior,
     Ranking,
     TTest,
@@ -73,7 +73,7 @@ class Cell:
     @property
     def margin(self) -> float | None:
         """Two standard deviations of the difference, 2 sqrt(s^2 + p^2); an unknown one counts as zero."""
-        known = [one for one in (self.deviation, self.published_deviation) if one is not None]
+        known = [deviation for deviation in (self.deviation, self.published_deviation) if deviation is not None]
         return 2 * hypot(*known) if known else None
 
     @property
@@ -189,12 +189,12 @@ class Summary:
 
         Differences are in points, as in `pairs`. On each data set, Holm's method corrects for the number of pairs.
         """
-        found: list[PairTest] = []
+        results: list[PairTest] = []
         for dataset in self.study.datasets:
             pairs = combinations(self.column(dataset), 2)
             tests = [_test(first, [second], self.study, self.facts) for first, second in pairs]
-            found += _after_holm([test for test in tests if test.corrected])
-        return tuple(found)
+            results += _after_holm([test for test in tests if test.corrected])
+        return tuple(results)
 
     def to_latex(self, table: str = "scores") -> str:
         """Return a table as LaTeX; it needs the packages booktabs and amssymb.
@@ -211,7 +211,7 @@ class Summary:
         str
             The table, or "" if there are no such numbers.
         """
-        from treegram.study.tables import to_latex
+        from treegram.study.report_tables import to_latex
 
         return to_latex(self, table)
 
@@ -239,13 +239,16 @@ def summarize(store: Store, study: Study | None = None) -> Summary:
         If the store contains no study, or an invalid record.
     """
     study = study or stored_study(store)
-    facts = {one.name: one for one in store.datasets()}
+    facts = {dataset.name: dataset for dataset in store.datasets()}
+    for name in study.datasets:
+        if name in facts and bool(facts[name].targets) != (study.protocol.task == "regression"):
+            raise StoreError(f"{store.path} is damaged: {name} has targets of another task than the study.")
     cells = {(entry.name, name): _cell(study, entry, name, store) for entry in study.kernels for name in study.datasets}
     return Summary(
         study=study,
         facts=facts,
         cells=tuple(cells.values()),
-        comparisons=tuple(_comparison(one, cells, study) for one in _comparisons(study)),
+        comparisons=tuple(_comparison(comparison, cells, study) for comparison in _comparisons(study)),
         pairs=tuple(_pair(pair, cells, study, facts) for pair in _pairs(study)),
         runs=tuple(store.runs()),
     )
@@ -253,10 +256,10 @@ def summarize(store: Store, study: Study | None = None) -> Summary:
 
 def stored_study(store: Store) -> Study:
     """Return the study in a store; its kernels need not exist in this version."""
-    found = store.study()
-    if found is None:
+    stored = store.study()
+    if stored is None:
         raise StoreError(f"{store.path} holds no study yet; run one with this store first.")
-    name, text = found
+    name, text = stored
     return parse_study(name, text.encode(), f"the study in {store.path}", is_stored=True)
 
 
@@ -283,7 +286,7 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
         folds=folds,
         mean=mean,
         deviation=deviation,
-        others={one.name: _mean_over_repeats(_scores(one, by_repeat)) for one in other_metrics(study.protocol)},
+        others={other.name: _mean_over_repeats(_scores(other, by_repeat)) for other in other_metrics(study.protocol)},
         published=None if isinstance(published, str) else published,
         published_deviation=entry.published.deviation.get(dataset),
         published_words=published if isinstance(published, str) else "",
@@ -302,13 +305,13 @@ def _complete(rows: Iterable[Row], n_folds: int) -> dict[int, list[Row]]:
     by_repeat: dict[int, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row.repeat, row.fold)):
         by_repeat.setdefault(row.repeat, []).append(row)
-    return {repeat: found for repeat, found in by_repeat.items() if len(found) == n_folds}
+    return {repeat: complete for repeat, complete in by_repeat.items() if len(complete) == n_folds}
 
 
 def _scores(metric: Metric, by_repeat: Mapping[int, Sequence[Row]]) -> tuple[tuple[float, ...], ...]:
     """Return the scores of each repeat in the folds that have one."""
     values = ((metric.value(row) for row in rows) for rows in by_repeat.values())
-    return tuple(tuple(one for one in repeat if one is not None) for repeat in values)
+    return tuple(tuple(score for score in repeat if score is not None) for repeat in values)
 
 
 def _mean_over_repeats(scores: Sequence[Sequence[float]]) -> Mean:
@@ -370,8 +373,8 @@ def _comparison(comparison: Comparison, cells: Cells, study: Study) -> Compariso
 
 def _common(cells: Sequence[Cell]) -> list[int]:
     """Return the repeats that are common to all cells that have any."""
-    found = [set(cell.repeats) for cell in cells if cell.repeats]
-    return sorted(set.intersection(*found)) if found else []
+    repeats = [set(cell.repeats) for cell in cells if cell.repeats]
+    return sorted(set.intersection(*repeats)) if repeats else []
 
 
 def _folds(cell: Cell, repeats: Sequence[int]) -> Floats:
@@ -405,7 +408,7 @@ def _pairs(study: Study) -> tuple[Pair, ...]:
 def _pair(pair: Pair, cells: Cells, study: Study, facts: Mapping[str, DatasetFacts]) -> PairSummary:
     tests = _after_holm(
         [
-            _test(cells[pair.kernel, name], [cells[one, name] for one in pair.baselines], study, facts)
+            _test(cells[pair.kernel, name], [cells[baseline, name] for baseline in pair.baselines], study, facts)
             for name in pair.datasets
         ]
     )
@@ -431,16 +434,16 @@ def _test(first: Cell, rivals: Sequence[Cell], study: Study, facts: Mapping[str,
 
     second = max(rivals, key=score)
     common = sorted(set(first.repeats) & set(second.repeats))
-    one, other = (unit * _folds(cell, common) for cell in (first, second))
+    ours, theirs = (unit * _folds(cell, common) for cell in (first, second))
     share = 1 / study.protocol.outer_folds
     return PairTest(
         kernel=first.kernel,
         baseline=second.kernel,
         dataset=first.dataset,
         n_repeats=len(common),
-        corrected=corrected_resampled_t_test(one - other, share) if common else None,
+        corrected=corrected_resampled_t_test(ours - theirs, share) if common else None,
         holm=None,
-        posterior=bayesian_correlated_t_test(one - other, share, rope=ROPE) if common else None,
+        posterior=bayesian_correlated_t_test(ours - theirs, share, rope=ROPE) if common else None,
         published=_published_test(first, second, study.protocol.repeats) if len(rivals) == 1 else None,
     )
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from treegram.study.statistics import (
+from treegram.study.significance import (
     Posterior,
     bayesian_correlated_t_test,
     bayesian_signed_rank,

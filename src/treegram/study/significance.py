@@ -98,7 +98,7 @@ def friedman_nemenyi(scores: ArrayLike, names: Sequence[str], alpha: float = 0.0
 
     Examples
     --------
-    >>> from treegram.study.statistics import friedman_nemenyi
+    >>> from treegram.study.significance import friedman_nemenyi
     >>> ranking = friedman_nemenyi([[0.9, 0.8, 0.7], [0.8, 0.7, 0.6], [0.9, 0.7, 0.8]], ["A", "B", "C"])
     >>> ranking.mean_ranks[0], round(ranking.critical_difference, 2), ranking.groups
     (1.0, 1.91, (('A', 'B', 'C'),))
@@ -222,7 +222,7 @@ def corrected_resampled_t_test(differences: ArrayLike, test_fraction: float) -> 
 
     Examples
     --------
-    >>> from treegram.study.statistics import corrected_resampled_t_test
+    >>> from treegram.study.significance import corrected_resampled_t_test
     >>> test = corrected_resampled_t_test([[0.02, 0.03], [0.01, 0.04]], test_fraction=0.5)
     >>> round(test.difference, 3), round(test.p_value, 3)
     (0.025, 0.182)
@@ -288,7 +288,7 @@ def bayesian_signed_rank(
 
     Examples
     --------
-    >>> from treegram.study.statistics import bayesian_signed_rank
+    >>> from treegram.study.significance import bayesian_signed_rank
     >>> bayesian_signed_rank([0.03, 0.05, 0.02, 0.04, 0.06, 0.03]).first_better > 0.99
     True
     """
@@ -327,7 +327,7 @@ def holm(p_values: ArrayLike) -> list[float]:
 
     Examples
     --------
-    >>> from treegram.study.statistics import holm
+    >>> from treegram.study.significance import holm
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
@@ -335,7 +335,7 @@ def holm(p_values: ArrayLike) -> list[float]:
     order = np.argsort(values, kind="stable")
     corrected = np.empty(len(values))
     corrected[order] = np.minimum(np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)), 1.0)
-    return [float(one) for one in corrected]
+    return [float(value) for value in corrected]
 
 
 def _correlated(differences: ArrayLike, test_fraction: float) -> tuple[float, float, float]:

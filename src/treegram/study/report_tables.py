@@ -14,8 +14,8 @@ from functools import partial
 from treegram._core.html import render
 from treegram._core.text import counted, visible
 from treegram.study.metrics import Metric, other_metrics
-from treegram.study.protocol import BASELINES, KernelSpec
-from treegram.study.statistics import TTest
+from treegram.study.protocol import KernelSpec, estimator_text
+from treegram.study.significance import TTest
 from treegram.study.summary import Cell, ComparisonSummary, PairSummary, PairTest, Summary, shown
 
 LATEX_TABLES = ("scores", "ranks", "wins", "pairs")
@@ -55,7 +55,7 @@ def duration(seconds: float | None) -> str:
     """Return a time with two or three digits, in a suitable unit."""
     if seconds is None:
         return NONE
-    name, unit = next((one for one in _UNITS if seconds >= one[1]), _UNITS[-1])
+    name, unit = next((candidate for candidate in _UNITS if seconds >= candidate[1]), _UNITS[-1])
     value = seconds / unit
     return f"{value:.0f} {name}" if value >= 100 else f"{value:.3g} {name}" if value >= 10 else f"{value:.2g} {name}"
 
@@ -87,7 +87,7 @@ class TableCell:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Rows of cells; the first cell of a row is its name."""
 
     caption: str
@@ -100,13 +100,13 @@ def _text_cells(texts: Iterable[str]) -> tuple[TableCell, ...]:
     return tuple(map(TableCell, texts))
 
 
-def _by_kernel(caption: str, summary: Summary, show: Callable[[Cell], TableCell], kind: str = "numbers") -> Table:
+def _by_kernel(caption: str, summary: Summary, show: Callable[[Cell], TableCell], kind: str = "numbers") -> ReportTable:
     """Build a table with one row per kernel and one column per data set."""
     rows = ((TableCell(entry.name), *map(show, summary.row(entry.name))) for entry in summary.study.kernels)
-    return Table(caption, ("kernel", *summary.study.datasets), tuple(rows), kind)
+    return ReportTable(caption, ("kernel", *summary.study.datasets), tuple(rows), kind)
 
 
-def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True) -> Table:
+def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True) -> ReportTable:
     """Build the table of the main score of every kernel on every data set; the first row is the baseline without learning.
 
     Without deviations, text that is published instead of a number is also left out. ``decimals`` applies to percentages.
@@ -160,7 +160,7 @@ def _repeats(cell: Cell, n_planned: int) -> str:
     return f"{done}{counted(cell.n_planned, 'repeat')}"
 
 
-def other_tables(summary: Summary) -> list[Table]:
+def other_tables(summary: Summary) -> list[ReportTable]:
     """Build a table for each other score that any fold has."""
     return [
         _by_kernel(_score_caption(metric), summary, partial(_other_score, metric))
@@ -174,7 +174,7 @@ def _other_score(metric: Metric, cell: Cell, decimals: int = 2) -> TableCell:
     return TableCell(measured(mean, deviation, decimals=metric.decimals_of(mean, decimals)))
 
 
-def time_table(summary: Summary) -> Table:
+def time_table(summary: Summary) -> ReportTable:
     """Build the table of the times of one Gram matrix and of one outer fold."""
 
     def show(cell: Cell) -> TableCell:
@@ -190,7 +190,7 @@ def time_table(summary: Summary) -> Table:
     return _by_kernel(caption, summary, show)
 
 
-def chosen_table(summary: Summary) -> Table:
+def chosen_table(summary: Summary) -> ReportTable:
     """Build the table of the most frequent choices."""
 
     def show(cell: Cell) -> TableCell:
@@ -203,12 +203,12 @@ def chosen_table(summary: Summary) -> Table:
     return _by_kernel(caption, summary, show, "notes")
 
 
-def dataset_table(summary: Summary) -> Table:
+def dataset_table(summary: Summary) -> ReportTable:
     """Build the table of data sets."""
     is_regression = summary.study.protocol.task == "regression"
     heads = ("targets", "mean ± deviation") if is_regression else ("classes", "largest class")
     notes = summary.study.dataset_notes
-    return Table(
+    return ReportTable(
         "Nodes and edges are means per graph, attributes are numbers per node. Data sets with equal digests are equal.",
         ("data set", "graphs", *heads, "nodes", "edges", "attributes", "digest", "note"),
         tuple(_text_cells([name, *_facts(summary, name), notes.get(name, "")]) for name in summary.study.datasets),
@@ -230,17 +230,17 @@ def _facts(summary: Summary, dataset: str) -> list[str]:
     return [f"{facts.n_graphs:,}", *about, *sizes, facts.digest[:12]]
 
 
-def kernel_table(summary: Summary) -> Table:
+def kernel_table(summary: Summary) -> ReportTable:
     """Build the table of kernels, with the choices of inner cross-validation and the parameters of the timed Gram matrix."""
     rows = []
     for entry in summary.study.kernels:
-        choices = [BASELINES.get(entry.baseline, entry.baseline)] if entry.baseline else map(describe, entry.choices)
+        choices = list(map(describe, entry.choices)) or [f"the estimator {estimator_text(entry.estimator)}"]
         timed = ", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items())
-        name = TableCell(entry.name, notes=(f"timed with {timed}",) * bool(timed))
+        name = TableCell(entry.name, notes=(f"timed with {timed}",) if timed else ())
         texts = ["\n".join(choices), _LEARNS_FROM[summary.learns_from(entry)], entry.note]
         rows.append((name, *_text_cells(texts)))
     caption = f"The choices of inner cross-validation, besides {summary.study.protocol.strengths[0]}."
-    return Table(caption, ("kernel", "choices", "learns from", "note"), tuple(rows), "notes")
+    return ReportTable(caption, ("kernel", "choices", "learns from", "note"), tuple(rows), "notes")
 
 
 def describe(spec: KernelSpec) -> str:
@@ -255,18 +255,22 @@ def describe(spec: KernelSpec) -> str:
 # -------------------------------------------------------------------- tables of tests
 
 
-def rank_table(comparison: ComparisonSummary) -> Table:
+def rank_table(comparison: ComparisonSummary) -> ReportTable:
     """Build the table of mean ranks."""
     rankings = {"our table": comparison.ours, "published table": comparison.published}
-    ranks = {title: dict(zip(one.names, one.mean_ranks, strict=True)) for title, one in rankings.items() if one}
+    ranks = {
+        title: dict(zip(ranking.names, ranking.mean_ranks, strict=True))
+        for title, ranking in rankings.items()
+        if ranking
+    }
     rows = (
-        _text_cells([kernel, *(measured(found.get(kernel)) for found in ranks.values())])
+        _text_cells([kernel, *(measured(by_kernel.get(kernel)) for by_kernel in ranks.values())])
         for kernel in comparison.kernels
     )
-    return Table(f"Mean ranks, {comparison.name}; 1 is best.", ("kernel", *ranks), tuple(rows))
+    return ReportTable(f"Mean ranks, {comparison.name}; 1 is best.", ("kernel", *ranks), tuple(rows))
 
 
-def pair_table(pair: PairSummary, *, higher_is_better: bool) -> Table:
+def pair_table(pair: PairSummary, *, higher_is_better: bool) -> ReportTable:
     """Build the table of the tests of one pair, data set by data set."""
     difference = f"{pair.kernel} minus {pair.baseline}, in points"
     if not higher_is_better:
@@ -274,19 +278,26 @@ def pair_table(pair: PairSummary, *, higher_is_better: bool) -> Table:
             f"Errors of {pair.baseline} minus those of {pair.kernel}, in percent of the targets' standard deviation"
         )
     has_published = any(test.published for test in pair.tests)
-    head = ("data set", *["published"] * has_published, "ours", "p-value", "p-value after Holm", "better, equal, worse")
+    head = (
+        "data set",
+        *(["published"] if has_published else []),
+        "ours",
+        "p-value",
+        "p-value after Holm",
+        "better, equal, worse",
+    )
     rows = tuple(_pair_row(test, pair, has_published=has_published) for test in pair.tests)
-    return Table(f"{difference}, with 95 % intervals and two-sided p-values.", head, rows)
+    return ReportTable(f"{difference}, with 95 % intervals and two-sided p-values.", head, rows)
 
 
 def _pair_row(test: PairTest, pair: PairSummary, *, has_published: bool) -> tuple[TableCell, ...]:
     outcomes, p = test.posterior, [test.corrected.p_value if test.corrected else None, test.holm]
     shares = (outcomes.first_better, outcomes.practically_equal, outcomes.second_better) if outcomes else ()
     return (
-        TableCell(test.dataset, notes=(f"against {test.baseline}",) * (len(pair.baselines) > 1)),
+        TableCell(test.dataset, notes=(f"against {test.baseline}",) if len(pair.baselines) > 1 else ()),
         *([_difference(test.published)] if has_published else []),
         _difference(test.corrected, counted(test.n_repeats, "repeat")),
-        *(TableCell(NONE if one is None else p_value(one).removeprefix("= ")) for one in p),
+        *(TableCell(NONE if value is None else p_value(value).removeprefix("= ")) for value in p),
         TableCell(", ".join(map(percent, shares)) or NONE),
     )
 
@@ -301,13 +312,13 @@ def _difference(test: TTest | None, *notes: str) -> TableCell:
 _PAIRWISE = f"corrected resampled t-test, level {LEVEL}, p-values after Holm's correction for all pairs of kernels on the data set"
 
 
-def win_table(summary: Summary) -> Table:
+def win_table(summary: Summary) -> ReportTable:
     """Build the table that counts the data sets on which each kernel is significantly better and worse than each other one."""
     names = [entry.name for entry in summary.study.kernels]
     wins: Counter[tuple[str, str]] = Counter()
-    for one in summary.pairwise:
-        pair = (one.kernel, one.baseline) if _points(one) > 0 else (one.baseline, one.kernel)
-        wins[pair] += _is_significant(one)
+    for test in summary.pairwise:
+        pair = (test.kernel, test.baseline) if _points(test) > 0 else (test.baseline, test.kernel)
+        wins[pair] += _is_significant(test)
         wins[pair[::-1]] += 0
 
     def show(pair: tuple[str, str]) -> TableCell:
@@ -322,24 +333,26 @@ def win_table(summary: Summary) -> Table:
         "Number of data sets on which the kernel of the row is significantly better / worse than the kernel with the number of the "
         f"column ({_PAIRWISE}). Bold: more often better than worse."
     )
-    return Table(caption, ("kernel", *map(str, range(1, len(names) + 1))), tuple(rows), "numbers narrow")
+    return ReportTable(caption, ("kernel", *map(str, range(1, len(names) + 1))), tuple(rows), "numbers narrow")
 
 
-def pairwise_table(summary: Summary) -> Table:
+def pairwise_table(summary: Summary) -> ReportTable:
     """Build the table of the differences of all pairs of kernels on all data sets, significant ones in bold."""
     by_pair: dict[tuple[str, str], dict[str, TableCell]] = {}
-    for one in summary.pairwise:
-        text = f"{signed(_points(one))} (p {p_value(one.holm or 0.0)})"
-        by_pair.setdefault((one.kernel, one.baseline), {})[one.dataset] = TableCell(text, is_best=_is_significant(one))
+    for test in summary.pairwise:
+        text = f"{signed(_points(test))} (p {p_value(test.holm or 0.0)})"
+        by_pair.setdefault((test.kernel, test.baseline), {})[test.dataset] = TableCell(
+            text, is_best=_is_significant(test)
+        )
     rows = (
         (
             TableCell(f"{kernel} \N{EN DASH} {other}"),
-            *(found.get(name, TableCell(NONE)) for name in summary.study.datasets),
+            *(by_dataset.get(name, TableCell(NONE)) for name in summary.study.datasets),
         )
-        for (kernel, other), found in by_pair.items()
+        for (kernel, other), by_dataset in by_pair.items()
     )
     caption = f"Differences of all pairs of kernels, first minus second, in points: {_PAIRWISE}. Bold: significant."
-    return Table(caption, ("pair", *summary.study.datasets), tuple(rows))
+    return ReportTable(caption, ("pair", *summary.study.datasets), tuple(rows))
 
 
 def _points(test: PairTest) -> float:
@@ -364,7 +377,7 @@ def markdown_bullets(items: Iterable[str]) -> str:
     return "\n".join(f"- {markdown_text(item)}" for item in items if item)
 
 
-def markdown_table(table: Table, *, compact: bool = False) -> str:
+def markdown_table(table: ReportTable, *, compact: bool = False) -> str:
     """Return a Markdown table; in a compact one, a cell is one line: ``86.7 (92.8) ▼``."""
     return render("treegram.study", "table.md", table=table, compact=compact, text=markdown_text)
 
@@ -378,13 +391,15 @@ def to_latex(summary: Summary, name: str) -> str:
     """Return the tables with this name; see :meth:`Summary.to_latex`."""
     if name not in LATEX_TABLES:
         raise ValueError(f"table must be one of {', '.join(map(repr, LATEX_TABLES))}; got {name!r}.")
-    found = {"scores": [score_table(summary)], "ranks": [], "wins": [], "pairs": []}
-    found["ranks"] = [rank_table(one) for one in summary.comparisons if one.ours or one.published]
+    named = {"scores": [score_table(summary)], "ranks": [], "wins": [], "pairs": []}
+    named["ranks"] = [
+        rank_table(comparison) for comparison in summary.comparisons if comparison.ours or comparison.published
+    ]
     if summary.pairwise:
-        found["wins"], found["pairs"] = [win_table(summary)], [pairwise_table(summary)]
+        named["wins"], named["pairs"] = [win_table(summary)], [pairwise_table(summary)]
     return "\n".join(
         render("treegram.study", "table.tex", table=table, label=f"tab:{name}{i or ''}", text=latex_text)
-        for i, table in enumerate(found[name])
+        for i, table in enumerate(named[name])
     )
 
 
@@ -406,7 +421,7 @@ def brief_text(summary: Summary) -> str:
             (*_text_cells([cell.kernel, cell.dataset]), *(_other_score(metric, cell, 1) for metric in metrics))
             for cell in cells
         )
-        lines += _text_table(Table("", ("also", "data set", *(metric.title for metric in metrics)), tuple(rows)))
+        lines += _text_table(ReportTable("", ("also", "data set", *(metric.title for metric in metrics)), tuple(rows)))
     planned = protocol.repeats
     spread = f"mean ± standard deviation over {planned} repeats of" if planned > 1 else "mean over one"
     lines.append(f"{spread} {protocol.outer_folds}-fold cross-validation")
@@ -417,10 +432,12 @@ def brief_text(summary: Summary) -> str:
     return "\n".join([*lines, *filter(None, [unconverged(summary)])])
 
 
-def _text_table(table: Table) -> Iterator[str]:
+def _text_table(table: ReportTable) -> Iterator[str]:
     lines = [list(table.head)]
     for name, *cells in table.rows:
-        lines.append([name.text, *("-" if one.text == NONE else one.text + " *" * bool(one.mark) for one in cells)])
+        lines.append(
+            [name.text, *("-" if cell.text == NONE else cell.text + (" *" if cell.mark else "") for cell in cells)]
+        )
         if any(cell.published for cell in cells):
             lines.append(["  published", *(cell.published or "-" for cell in cells)])
     lines = [[visible(text) for text in line] for line in lines]
