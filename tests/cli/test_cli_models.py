@@ -377,11 +377,13 @@ def test_features_warn_when_no_label_is_shared(n_features, tmp_path):
     features = FeatureMap(ODDCL(1), n_components=4, n_features=n_features).fit(make_graphs())
     save_model(features, tmp_path / "features.tgm")
     for fitted in (features, load_model(tmp_path / "features.tgm")):
-        with pytest.warns(UserWarning, match=r"ODDCL was fitted on: they have 7, 8\. Do both use") as caught:
+        with pytest.warns(
+            UserWarning, match=r"ODDCL was fitted on: they have 7, 8, the fitted ones have 1, 2\. Do both use"
+        ) as caught:
             fitted.transform(make_graphs(labels=(7, 8)))
         assert caught[0].filename == __file__
         few = make_graphs(labels=(2, 7), n_graphs=2) + make_graphs(labels=(8, 9), n_graphs=2)
-        with pytest.warns(UserWarning, match=r"Only .* of .* nodes of .*: they have 7, 8, 9\. Do"):
+        with pytest.warns(UserWarning, match=r"Only .* of .* nodes of .*: they have 7, 8, 9, the fitted ones have 1, 2\. Do"):
             fitted.transform(few)
         fitted.transform(make_graphs(labels=(2, 7)))  # warnings are errors in tests
         fitted.transform(make_graphs()[:0])

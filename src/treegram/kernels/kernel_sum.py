@@ -57,8 +57,8 @@ class KernelSum(GraphKernel):
         and with the vectors.
     weights : list of float, or None, default=None
         The weight of each part, not negative; None: 1 for all.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide the sum by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide the sum by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads for all parts, as in joblib; None keeps the number of each part.

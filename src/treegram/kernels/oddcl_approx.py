@@ -61,8 +61,8 @@ class ODDCLApprox(ODDCL):
     n_components : int, default=256
         Number of components of z. Nystroem stops when more would only add rounding errors. The paper uses 1000. A Fourier map
         has a cosine and a sine for each frequency: an odd number becomes the next even one.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     random_state : int, RandomState instance or None, default=0
         Seed of the map; the same number gives the same bits.

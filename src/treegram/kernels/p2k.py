@@ -92,8 +92,8 @@ class P2K(HasFeatures):
         Whether labels count; otherwise all nodes have the same one, and shape counts only by how attributes spread.
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     random_state : int, RandomState instance or None, default=0
         Seed of the draws; the same number gives the same kernel.
