@@ -361,7 +361,7 @@ class _MappedRows:
     def node_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
         """Return what each node adds to the products of its graph's row with weights."""
         features, per_value = self._entry_contributions(graphs, weights)
-        if spread and self.kernel._explained_by == "trees":
+        if spread and type(self.kernel)._spread_over_nodes is not NodePairKernel._spread_over_nodes:
             spread_values: Floats = self.kernel._spread_over_nodes(graphs, features, per_value)
             return spread_values
         by_output = _times_values(features, per_value)
