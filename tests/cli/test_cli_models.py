@@ -383,7 +383,9 @@ def test_features_warn_when_no_label_is_shared(n_features, tmp_path):
             fitted.transform(make_graphs(labels=(7, 8)))
         assert caught[0].filename == __file__
         few = make_graphs(labels=(2, 7), n_graphs=2) + make_graphs(labels=(8, 9), n_graphs=2)
-        with pytest.warns(UserWarning, match=r"Only .* of .* nodes of .*: they have 7, 8, 9, the fitted ones have 1, 2\. Do"):
+        with pytest.warns(
+            UserWarning, match=r"Only .* of .* nodes of .*: they have 7, 8, 9, the fitted ones have 1, 2\. Do"
+        ):
             fitted.transform(few)
         fitted.transform(make_graphs(labels=(2, 7)))  # warnings are errors in tests
         fitted.transform(make_graphs()[:0])
