@@ -19,7 +19,7 @@ from treegram._core.params import FLAG, NOTHING, SEED, Checked, Instance, Whole,
 from treegram._core.types import Floats
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.attribution import row_contributions
-from treegram.kernels.base import GraphKernel, inverse_roots, node_vectors
+from treegram.kernels.base import GraphKernel, node_vectors
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.input_checks import warn_of_unused
 from treegram.kernels.node_pairs import NodePairKernel, view_nodes, weighted_columns
@@ -27,6 +27,7 @@ from treegram.kernels.oddcl_approx import map_nodes, mapped_self_sums
 from treegram.kernels.wl import WL
 from treegram.pairsum.maps import draw_seed, evaluate
 from treegram.pairsum.products import sum_rows
+from treegram.pairsum.tiles import inverse_roots
 from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, spread_rows
 from treegram.structure.features import Features
 
@@ -197,7 +198,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         """Number of columns."""
         if self.map_ is None:
             return int(self.kernel_._fitted_counts.shape[1])
-        return self.n_features if self._codes is None else len(self._codes) * self.map_.n_components
+        return len(self._codes) * int(self.map_.n_components) if self.n_features is None else self.n_features
 
     def transform(self, X: Any) -> Rows:
         """Compute the rows of graphs.
@@ -214,7 +215,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         graphs = self.kernel_._check_like_fitted(as_graphs(X))
-        rows = self.kernel_._feature_rows(graphs) if self.map_ is None else self._mapped_rows(graphs)
+        rows: Any = self.kernel_._feature_rows(graphs) if self.map_ is None else self._mapped_rows(graphs)
         if sp.issparse(rows) and not self.sparse_output:
             require_rows(rows.shape[0], float(rows.shape[0]) * rows.shape[1])
             rows = rows.toarray()

@@ -14,7 +14,7 @@ from treegram._core.errors import ParameterError
 from treegram._core.params import LIST, NOTHING, Allowed, Instance, Number, check_value, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import GraphKernel, complete_gram, inverse_roots, normalize_gram
+from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import (
     Grid,
     GridPoint,
@@ -29,6 +29,7 @@ from treegram.kernels.grid import (
 )
 from treegram.kernels.input_checks import warn_of_unused
 from treegram.kernels.oddcl import ODDCL, ODDST
+from treegram.pairsum.tiles import complete_gram, inverse_roots, normalize_gram
 
 __all__ = ["KernelSum"]
 

@@ -17,11 +17,12 @@ from treegram._core.machine import require
 from treegram._core.params import FLAG, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import inverse_roots, node_vectors
+from treegram.kernels.base import node_vectors
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import Grid
 from treegram.kernels.wl import COLOR_GRID
 from treegram.pairsum.products import Binned, bin_counts, bin_products, bin_squares
+from treegram.pairsum.tiles import inverse_roots
 from treegram.structure.hashing import node_hashes
 
 __all__ = ["P2K"]
