@@ -211,12 +211,12 @@ class KernelSum(GraphKernel):
         if name in self.get_params(deep=False):
             return super()._grid_allowed(name)
         finals = (split_pipeline(part)[1] for part in self._parts() if name in parameter_names(part))
-        return [one for final in finals for one in final._grid_allowed(name)]
+        return [allowed for final in finals for allowed in final._grid_allowed(name)]
 
     def _with(self, values: Mapping[str, Any]) -> Self:
-        own = self.get_params(deep=False)
-        copy: Self = clone(self).set_params(**{name: value for name, value in values.items() if name in own})
-        others = {name: value for name, value in values.items() if name not in own}
+        names = self.get_params(deep=False)
+        copy: Self = clone(self).set_params(**{name: value for name, value in values.items() if name in names})
+        others = {name: value for name, value in values.items() if name not in names}
         if others:
             copy.kernels = [with_parameters(part, _those_of(part, others)) for part in self._parts()]
         return copy
@@ -229,9 +229,9 @@ class KernelSum(GraphKernel):
         ]
         parts = self._parts()
         for part, weight in zip(parts, self._part_weights(len(parts)), strict=True):
-            own = _those_of(part, param_grid)
-            axes = [list(param_grid).index(name) for name in own]
-            points = dict(zip(grid_positions(own), grid_points(part, X, own, X_new), strict=True))
+            part_grid = _those_of(part, param_grid)
+            axes = [list(param_grid).index(name) for name in part_grid]
+            points = dict(zip(grid_positions(part_grid), grid_points(part, X, part_grid, X_new), strict=True))
             for at, total in zip(grid_positions(param_grid), totals, strict=True):
                 point = points[tuple(at[axis] for axis in axes)]
                 total.gram[...] += weight * point.gram
@@ -257,8 +257,8 @@ class KernelSum(GraphKernel):
             weights = weights * inverse_roots(self._self_kernels)[:, None]
         summands = []
         for part, weight in zip(self.kernels_, self._part_weights(len(self.kernels_)), strict=True):
-            final, seen = through_pipeline(part, graphs)
-            summands.append((final, weight * weights, seen))
+            final, part_graphs = through_pipeline(part, graphs)
+            summands.append((final, weight * weights, part_graphs))
         if not self.normalize:
             return summands, np.ones(len(graphs))
         return summands, inverse_roots(self._selves(self._view_graphs(graphs)))
@@ -289,8 +289,8 @@ class KernelSum(GraphKernel):
     def _describe(self, graphs: Graphs, grid: Grid) -> list[PartView]:  # noqa: ARG002 (see _grid_pass)
         views = []
         for part in self.kernels_:
-            final, seen = through_pipeline(part, graphs)
-            views.append(_view_part(final, final._view_graphs(seen)))
+            final, part_graphs = through_pipeline(part, graphs)
+            views.append(_view_part(final, final._view_graphs(part_graphs)))
         return views
 
     def _pair_sums(self, left: list[PartView], right: list[PartView] | None) -> Floats:

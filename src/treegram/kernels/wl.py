@@ -195,12 +195,12 @@ class WLOA(WL):
         (unfolded,) = described.groups
         nodes, colors = self._node_features(graphs), unfolded.colors
         every_column = Features(sp.identity(len(unfolded.codes), format="csr"), unfolded.codes)
-        own_weights = every_column.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
+        column_weights = every_column.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
         keys = _entry_keys(colors.counts, np.arange(len(graphs)), np.arange(len(colors.codes)))
         unfolded_keys = _entry_keys(unfolded.counts, np.arange(len(graphs)), unfolded.places, len(colors.codes))
         n = len(unfolded_keys)
         owned = sp.csr_matrix((np.ones(n), np.searchsorted(keys, unfolded_keys), np.arange(n + 1)), (n, len(keys)))
-        totals = owned.T @ own_weights[unfolded.counts.indices]  # of each color of each graph
+        totals = owned.T @ column_weights[unfolded.counts.indices]  # of each color of each graph
         node_keys = _entry_keys(nodes.counts, graphs.graph_ids, np.arange(len(colors.codes)))
         parts = (totals / colors.counts.data[:, None])[np.searchsorted(keys, node_keys)]
         levels = np.zeros((self.n_iterations + 1, graphs.n_nodes, weights.shape[1]))
