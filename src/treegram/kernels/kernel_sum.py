@@ -14,7 +14,7 @@ from treegram._core.errors import ParameterError
 from treegram._core.params import LIST, NOTHING, Allowed, Instance, Number, check_value, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import GraphKernel, complete_gram, inverse_roots, normalize_gram
+from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import (
     Grid,
     GridPoint,
@@ -29,6 +29,7 @@ from treegram.kernels.grid import (
 )
 from treegram.kernels.input_checks import warn_of_unused
 from treegram.kernels.oddcl import ODDCL, ODDST
+from treegram.pairsum.tiles import complete_gram, inverse_roots, normalize_gram
 
 __all__ = ["KernelSum"]
 
@@ -57,8 +58,8 @@ class KernelSum(GraphKernel):
         and with the vectors.
     weights : list of float, or None, default=None
         The weight of each part, not negative; None: 1 for all.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide the sum by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide the sum by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads for all parts, as in joblib; None keeps the number of each part.
@@ -210,12 +211,12 @@ class KernelSum(GraphKernel):
         if name in self.get_params(deep=False):
             return super()._grid_allowed(name)
         finals = (split_pipeline(part)[1] for part in self._parts() if name in parameter_names(part))
-        return [one for final in finals for one in final._grid_allowed(name)]
+        return [allowed for final in finals for allowed in final._grid_allowed(name)]
 
     def _with(self, values: Mapping[str, Any]) -> Self:
-        own = self.get_params(deep=False)
-        copy: Self = clone(self).set_params(**{name: value for name, value in values.items() if name in own})
-        others = {name: value for name, value in values.items() if name not in own}
+        names = self.get_params(deep=False)
+        copy: Self = clone(self).set_params(**{name: value for name, value in values.items() if name in names})
+        others = {name: value for name, value in values.items() if name not in names}
         if others:
             copy.kernels = [with_parameters(part, _those_of(part, others)) for part in self._parts()]
         return copy
@@ -228,9 +229,9 @@ class KernelSum(GraphKernel):
         ]
         parts = self._parts()
         for part, weight in zip(parts, self._part_weights(len(parts)), strict=True):
-            own = _those_of(part, param_grid)
-            axes = [list(param_grid).index(name) for name in own]
-            points = dict(zip(grid_positions(own), grid_points(part, X, own, X_new), strict=True))
+            part_grid = _those_of(part, param_grid)
+            axes = [list(param_grid).index(name) for name in part_grid]
+            points = dict(zip(grid_positions(part_grid), grid_points(part, X, part_grid, X_new), strict=True))
             for at, total in zip(grid_positions(param_grid), totals, strict=True):
                 point = points[tuple(at[axis] for axis in axes)]
                 total.gram[...] += weight * point.gram
@@ -256,8 +257,8 @@ class KernelSum(GraphKernel):
             weights = weights * inverse_roots(self._self_kernels)[:, None]
         summands = []
         for part, weight in zip(self.kernels_, self._part_weights(len(self.kernels_)), strict=True):
-            final, seen = through_pipeline(part, graphs)
-            summands.append((final, weight * weights, seen))
+            final, part_graphs = through_pipeline(part, graphs)
+            summands.append((final, weight * weights, part_graphs))
         if not self.normalize:
             return summands, np.ones(len(graphs))
         return summands, inverse_roots(self._selves(self._view_graphs(graphs)))
@@ -288,8 +289,8 @@ class KernelSum(GraphKernel):
     def _describe(self, graphs: Graphs, grid: Grid) -> list[PartView]:  # noqa: ARG002 (see _grid_pass)
         views = []
         for part in self.kernels_:
-            final, seen = through_pipeline(part, graphs)
-            views.append(_view_part(final, final._view_graphs(seen)))
+            final, part_graphs = through_pipeline(part, graphs)
+            views.append(_view_part(final, final._view_graphs(part_graphs)))
         return views
 
     def _pair_sums(self, left: list[PartView], right: list[PartView] | None) -> Floats:

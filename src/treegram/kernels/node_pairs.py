@@ -185,11 +185,11 @@ def node_contributions(left: NodeView, right: NodeView, weights: Floats, n_jobs:
     contributions = np.empty((weighting.n_groups, n_nodes, weights.shape[1]))
     step = max(1, CONTRIBUTIONS_AT_ONCE // max(1, weighting.n_groups * columns.n_graphs))
     for first in range(0, n_nodes, step):
-        some = np.arange(first, min(first + step, n_nodes))
-        alone = replace(rows.taken(some), n_graphs=len(some), graph_ids=np.arange(len(some)))
+        batch = np.arange(first, min(first + step, n_nodes))
+        alone = replace(rows.taken(batch), n_graphs=len(batch), graph_ids=np.arange(len(batch)))
         # Fitted graphs on the left: sums of large graphs on the left with single nodes on the right are up to four times faster.
         sums = pair_sums(columns, alone, right.node_kernel, weighting, n_jobs=n_jobs)
-        contributions[:, some] = np.einsum("gin,io->gno", sums[:, 0], weights)
+        contributions[:, batch] = np.einsum("gin,io->gno", sums[:, 0], weights)
     return contributions
 
 
@@ -232,15 +232,15 @@ def _with_features(view: NodeView, features: Sequence[sp.csr_matrix]) -> Nodes:
 def _weighting(groups: Sequence[Features], codes: Sequence[Hashes], features: Sequence[sp.csr_matrix]) -> Weighting:
     """Return the weights of the columns of the features, group after group; weighted ones have the given codes, others are 1."""
     kinds, owners, weights, n_kinds = [], [], [], 0
-    for i, (group, some, matrix) in enumerate(zip(groups, codes, features, strict=True)):
+    for i, (group, group_codes, matrix) in enumerate(zip(groups, codes, features, strict=True)):
         if isinstance(group, WeightedFeatures):
-            own, own_weights = group.kinds[np.searchsorted(group.codes, some)], group.weights
+            group_kinds, group_weights = group.kinds[np.searchsorted(group.codes, group_codes)], group.weights
         else:
-            own, own_weights = np.zeros(matrix.shape[1], np.int64), np.ones((1, 1))
-        kinds.append(n_kinds + own)
-        owners.append(np.full(len(own_weights), i))
-        weights.append(own_weights)
-        n_kinds += len(own_weights)
+            group_kinds, group_weights = np.zeros(matrix.shape[1], np.int64), np.ones((1, 1))
+        kinds.append(n_kinds + group_kinds)
+        owners.append(np.full(len(group_weights), i))
+        weights.append(group_weights)
+        n_kinds += len(group_weights)
     return Weighting(np.concatenate(kinds), np.concatenate(owners), np.concatenate(weights), len(groups))
 
 

@@ -48,8 +48,8 @@ class WL(ExplicitKernel):
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether a neighbor's color counts together with the label of the edge to it.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
@@ -146,8 +146,8 @@ class WLOA(WL):
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether a neighbor's color counts together with the label of the edge to it.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
@@ -195,12 +195,12 @@ class WLOA(WL):
         (unfolded,) = described.groups
         nodes, colors = self._node_features(graphs), unfolded.colors
         every_column = Features(sp.identity(len(unfolded.codes), format="csr"), unfolded.codes)
-        own_weights = every_column.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
+        column_weights = every_column.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
         keys = _entry_keys(colors.counts, np.arange(len(graphs)), np.arange(len(colors.codes)))
         unfolded_keys = _entry_keys(unfolded.counts, np.arange(len(graphs)), unfolded.places, len(colors.codes))
         n = len(unfolded_keys)
         owned = sp.csr_matrix((np.ones(n), np.searchsorted(keys, unfolded_keys), np.arange(n + 1)), (n, len(keys)))
-        totals = owned.T @ own_weights[unfolded.counts.indices]  # of each color of each graph
+        totals = owned.T @ column_weights[unfolded.counts.indices]  # of each color of each graph
         node_keys = _entry_keys(nodes.counts, graphs.graph_ids, np.arange(len(colors.codes)))
         parts = (totals / colors.counts.data[:, None])[np.searchsorted(keys, node_keys)]
         levels = np.zeros((self.n_iterations + 1, graphs.n_nodes, weights.shape[1]))
@@ -261,8 +261,8 @@ class WLCL(NodePairKernel):
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether a neighbor's color counts together with the label of the edge to it.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads, as in joblib; -1 means all. The result has the same bits for any number.

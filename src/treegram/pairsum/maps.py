@@ -172,8 +172,8 @@ def nystroem_map(
         vectors, weights = vectors[chosen], np.ones(n_candidates)
     pivots, rows, _ = pivoted_cholesky(
         _diagonal(node_kernel, vectors),
-        lambda some: kernel_block(node_kernel, vectors[some], vectors[some]),
-        lambda some: kernel_block(node_kernel, vectors, vectors[some]),
+        lambda chosen: kernel_block(node_kernel, vectors[chosen], vectors[chosen]),
+        lambda chosen: kernel_block(node_kernel, vectors, vectors[chosen]),
         n_components,
         random,
         weights=weights,
@@ -241,10 +241,10 @@ def _accept(square: Floats, proposals: Ints, smallest: float, random: Any) -> tu
     before, kept = square.diagonal(), list[int]()
     left, factor = before.copy(), np.empty_like(square)
     for proposal, chance in zip(proposals, random.uniform(size=len(proposals)), strict=True):
-        own = left[proposal]
-        if own > smallest * before[proposal] and chance * before[proposal] < own:
+        unexplained = left[proposal]
+        if unexplained > smallest * before[proposal] and chance * before[proposal] < unexplained:
             explained = factor[:, : len(kept)] @ factor[proposal, : len(kept)]
-            factor[:, len(kept)] = (square[:, proposal] - explained) / np.sqrt(own)
+            factor[:, len(kept)] = (square[:, proposal] - explained) / np.sqrt(unexplained)
             left -= factor[:, len(kept)] ** 2
             kept.append(int(proposal))
     return np.array(kept, np.int64), np.tril(factor[kept, : len(kept)])
