@@ -17,7 +17,7 @@ from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.matching import Matchables, match_contributions, match_self_sums, match_sums
-from treegram.structure.hashing import GOLDEN, arc_hashes, mix
+from treegram.structure.hashing import GOLDEN, arc_hashes, mix_codes
 
 __all__ = ["CSM"]
 
@@ -196,6 +196,6 @@ def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]
     # may have equal hashes, and sums of these could be equal for different edges.
     keys, inverse = np.unique(pairs, return_inverse=True)
     kinds = np.zeros(len(keys), np.uint64)
-    np.add.at(kinds, inverse, np.concatenate([mix.py_func(labels), mix.py_func(labels * GOLDEN)]))
+    np.add.at(kinds, inverse, np.concatenate([mix_codes(labels), mix_codes(labels * GOLDEN)]))
     indptr = np.searchsorted(keys, np.arange(n + 1) * n)
     return indptr, keys % max(n, 1), kinds

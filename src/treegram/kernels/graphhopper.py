@@ -20,7 +20,7 @@ from treegram.graphs import Graphs
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NodePairKernel, WeightedFeatures, node_blocks
 from treegram.structure.features import Features
-from treegram.structure.hashing import GOLDEN, mix
+from treegram.structure.hashing import GOLDEN, mix_codes
 from treegram.structure.visits import (
     DONE,
     GRAPH,
@@ -147,7 +147,7 @@ def hop_features(graphs: Graphs, blocks: Hashes, *, n_jobs: int | None = None) -
     distinct, numbers = np.unique(blocks, return_inverse=True)
     # A column for each block and position, under a code that means the same in any collection.
     positions = np.arange(1, n_positions + 1, dtype=np.uint64) * GOLDEN
-    codes = mix.py_func(distinct[:, None] + positions).ravel()
+    codes = mix_codes(distinct[:, None] + positions).ravel()
     order = np.argsort(codes)
     column = np.empty(len(order), np.int64)
     column[order] = np.arange(len(order))

@@ -24,7 +24,7 @@ from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.products import sum_rows
 from treegram.pairsum.walks import WalkNodes, walk_contributions, walk_self_sums, walk_sums
 from treegram.structure.features import Features, gather, order_by_row
-from treegram.structure.hashing import GOLDEN, arc_hashes, edge_name, mix, node_name
+from treegram.structure.hashing import GOLDEN, arc_hashes, edge_name, mix_codes, node_name
 
 __all__ = ["AttributedWalk", "RandomWalk"]
 
@@ -408,7 +408,7 @@ def _label_sequences(kernel: RandomWalk, graphs: Graphs, n_steps: int, *, by_nod
             starts = np.repeat(np.tile(np.arange(n), len(matrices)), n_walks)
             arcs = np.repeat(np.repeat(np.array([*matrices], np.int64), n), n_walks)
             rests = level.codes[longer.indices]
-            codes = mix.py_func(mix.py_func(rests + bonds[arcs] * GOLDEN) + labels[starts] * GOLDEN)
+            codes = mix_codes(mix_codes(rests + bonds[arcs] * GOLDEN) + labels[starts] * GOLDEN)
             order, stops = order_by_row(starts, n)
             level, seen = gather(np.append(0, stops), codes[order], longer.data[order])
             nodes, arcs, rests = (column[order[seen]] for column in (starts, arcs, rests))

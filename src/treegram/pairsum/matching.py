@@ -44,7 +44,7 @@ from treegram.pairsum.tiles import (
     number_alike,
 )
 from treegram.structure.features import Features, first_from, gather
-from treegram.structure.hashing import GOLDEN, mix
+from treegram.structure.hashing import GOLDEN, mix_codes
 
 __all__ = ["Matchables", "match_contributions", "match_self_sums", "match_sums"]
 
@@ -209,7 +209,7 @@ def _count(nodes: Matchables, size: int) -> tuple[Features, Floats]:
     sources = np.repeat(np.arange(n), np.diff(nodes.indptr))
     forward = nodes.blocks[sources]
     for item in (nodes.kinds, nodes.blocks[nodes.indices]):
-        forward = mix.py_func(forward * GOLDEN + item + GOLDEN)
+        forward = mix_codes(forward * GOLDEN + item + GOLDEN)
     backward = forward[np.lexsort((sources, nodes.indices))]  # of the same edge from its other end
     features, firsts = gather(nodes.indptr, np.minimum(forward, backward), np.ones(len(sources)))
     features.counts.sum_duplicates()

@@ -23,7 +23,7 @@ from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features, gather, order_by_row
-from treegram.structure.hashing import GOLDEN, arc_hashes, empty_table, find, has_room, join, mix, node_hashes
+from treegram.structure.hashing import GOLDEN, arc_hashes, empty_table, find, has_room, join, mix, mix_codes, node_hashes
 from treegram.structure.visits import (
     DONE,
     FIRST,
@@ -179,10 +179,10 @@ def _walk_colors(arrays: Any, request: Any) -> Hashes:
     targets = arrays.indices[indptr[0] : indptr[-1]] - nodes.start
     n = len(indptr) - 1
     step = sp.csr_matrix((np.ones(len(targets), np.uint64), targets, indptr - indptr[0]), shape=(n, n))
-    colors, there, back = [mix.py_func(arrays.node_hashes[nodes])], step, step.T.tocsr()
+    colors, there, back = [mix_codes(arrays.node_hashes[nodes])], step, step.T.tocsr()
     for level in range(request.levels):
         closed = np.asarray(there.multiply(back).sum(axis=1)).ravel().astype(np.uint64)
-        colors.append(mix.py_func(colors[-1] + mix.py_func(closed + GOLDEN) * GOLDEN))  # as ``join`` does
+        colors.append(mix_codes(colors[-1] + mix_codes(closed + GOLDEN) * GOLDEN))  # as ``join`` does
         if level % 2:
             back = step.T @ back
         else:
@@ -305,7 +305,7 @@ def _hop(p, n, ball):
     """Set ball.hops[q] to the hops from p to q within the first n nodes, -1 if there is no path."""
     for q in range(n):
         ball.hops[q] = -1
-    visit(p, n, 0, ball.starts, ball.targets, ball.queue[:n], ball.hops)
+    visit(p, n, np.int64(0), ball.starts, ball.targets, ball.queue[:n], ball.hops)
 
 
 @jit
@@ -341,7 +341,7 @@ def _color(n, ball, invariant, directed, colors, walks):
     """Fill the local colors of the first n nodes; colors[0] holds the codes of their labels."""
     if invariant == WL:
         for level in range(1, len(colors)):
-            refine((ball.starts, ball.targets), ball.arcs, level, 0, n, colors)
+            refine((ball.starts, ball.targets), ball.arcs, level, np.int64(0), n, colors)  # not a constant, for which numba would compile again
     elif invariant == SGK:
         for p in range(n):
             _walk(p, n, ball, walks, colors)
