@@ -81,18 +81,21 @@ class _Compilations(event.Listener if event else object):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self.count = 0
+        self._depth = 0  # a function is compiled together with those that it calls
         self._is_announced = False
 
     def on_start(self, event: Any) -> None:
         """Announce the first compilation."""
+        self._depth += 1
         module = str(event.data["dispatcher"].py_func.__module__)  # None for code without a file
         if not self._is_announced and module.startswith("treegram.") and is_watched():
             self._is_announced = True
             print("treegram: compiling, which takes up to half a minute, once per installation ...", file=sys.stderr)
-        self.count += 1
 
-    def on_end(self, event: Any) -> None:
-        """Do nothing; numba asks for it."""
+    def on_end(self, event: Any) -> None:  # noqa: ARG002 (numba's signature)
+        """Count a function together with those that were compiled for it."""
+        self._depth -= 1
+        self.count += self._depth == 0
 
 
 compilations = _Compilations()

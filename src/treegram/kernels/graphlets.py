@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treegram._core.errors import InvalidGraphError
-from treegram._core.jit import jit, pasted
+from treegram._core.jit import inlined, jit, pasted
 from treegram._core.parallel import run_tasks
 from treegram._core.params import Whole, parameters
 from treegram._core.types import Floats, Ints
@@ -207,7 +207,7 @@ def _record(size, g, base, by_node, arrays, scratch, counts):
         counts[g, shape] += 1.0
 
 
-@jit
+@inlined
 def _push(v, size, root, base, arrays, scratch, end):
     """Add a member: mark its neighbors, and queue those that are new and come after the root; return the end of the queue."""
     for arc in range(arrays.indptr[base + v], arrays.indptr[base + v + 1]):

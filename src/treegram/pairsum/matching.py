@@ -28,7 +28,7 @@ import numpy as np
 
 from treegram._core.jit import contracted, jit, pasted
 from treegram._core.machine import allocate, require
-from treegram._core.parallel import run_tasks
+from treegram._core.parallel import progress, run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel, is_one
 from treegram.pairsum.products import feature_products, sum_rows
@@ -349,8 +349,11 @@ def _sum_cliques(job: _MatchJob, tile: Any, rows: Span, held: Any, out: Floats) 
 
 def _calls(job: _MatchJob, tile: Any, rows: Span) -> Iterator[tuple[Span, Any]]:
     """Yield spans of row graphs for one call of a compiled loop each, with their node kernel."""
-    for graphs, kernel in job.layout.calls(rows, tile.columns):
-        yield graphs, Limits(kernel, job.threshold, job.floor, job.bits)
+    offsets = job.left.offsets
+    with progress(int(offsets[rows[1]] - offsets[rows[0]]), "matchings") as advance:  # shown if one tile takes long
+        for graphs, kernel in job.layout.calls(rows, tile.columns):
+            yield graphs, Limits(kernel, job.threshold, job.floor, job.bits)
+            advance(int(offsets[graphs[1]] - offsets[graphs[0]]))
 
 
 def _tile(job: _MatchJob, span: Span) -> Any:

@@ -27,7 +27,7 @@ import numpy as np
 
 from treegram._core.jit import contracted, jit
 from treegram._core.machine import require
-from treegram._core.parallel import run_tasks
+from treegram._core.parallel import progress, run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.tiles import (
@@ -220,10 +220,13 @@ def _sum_columns(job: _PathJob, order: Ints, columns: Any, graphs: Span, n_sums:
     paths = (job.row_partners, _list_partners(job, order), job.length_weights)
     offsets, out = job.layout.left.offsets, np.zeros((graphs[1] - graphs[0], n_sums))
     held = _held(job, graphs, len(order), paths[1].stops.shape[1] - 1)
-    for (start, stop), kernel in job.layout.calls(graphs, columns):
-        state = np.array([start, offsets[start], start, stop, STEPS_PER_CALL])
-        while state[1] < offsets[stop]:
-            sum_tile(state, offsets, job.layout.rows, columns, kernel, paths, held, out[start - graphs[0] :])
+    with progress(int(offsets[graphs[1]] - offsets[graphs[0]]), "path sums") as advance:  # shown if one tile takes long
+        for (start, stop), kernel in job.layout.calls(graphs, columns):
+            state = np.array([start, offsets[start], start, stop, STEPS_PER_CALL])
+            while state[1] < offsets[stop]:
+                row = state[1]
+                sum_tile(state, offsets, job.layout.rows, columns, kernel, paths, held, out[start - graphs[0] :])
+                advance(int(state[1] - row))
     return out * 2.0 if job.both_ways else out
 
 

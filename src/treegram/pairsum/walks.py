@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from treegram._core.jit import contracted
 from treegram._core.machine import require
-from treegram._core.parallel import run_tasks
+from treegram._core.parallel import progress, run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.tiles import (
@@ -142,8 +142,11 @@ def _tile_sums(job: _WalkJob, tile: Span, graphs: Span) -> Floats:
     kernels, windows = np.empty((largest, n)), np.empty((largest, 2), np.int64)
     held = Held(kernels, windows, np.empty((2, largest, n)), np.empty((job.n_labels, n)))
     out = np.zeros((job.n_steps + 1, graphs[1] - graphs[0], n_sums))
-    for (start, stop), kernel in job.layout.calls(graphs, columns):
-        sum_walks(start, stop, offsets, rows, columns, kernel, job.row_arcs, ends, held, out[:, start - graphs[0] :])
+    with progress(int(offsets[graphs[1]] - offsets[graphs[0]]), "walks") as advance:  # shown if one tile takes long
+        for (start, stop), kernel in job.layout.calls(graphs, columns):
+            sums = out[:, start - graphs[0] :]
+            sum_walks(start, stop, offsets, rows, columns, kernel, job.row_arcs, ends, held, sums)
+            advance(int(offsets[stop] - offsets[start]))
     return out
 
 

@@ -98,7 +98,11 @@ def _count_distances(graphs: Graphs, by_group: Any, span: tuple[int, int], numbe
         scratch = (order, distance, tally)
         return int(tally_distances(arrays, by_group, last, scratch, state, numbers, records, STEPS_PER_CALL))
 
-    return run_loop(count, state, by_group.offsets, last, "distances", records)
+    def count_visits(state: Ints) -> int:
+        """Return the number of nodes, not of groups: one group may be all nodes of a large graph."""
+        return int(by_group.starts[by_group.offsets[state[GRAPH]] + state[ROOT]] + state[ITEM])
+
+    return run_loop(count, state, graphs.offsets, last, "distances", records, count_visits=count_visits)
 
 
 # -------------------------------------------------------------------- compiled

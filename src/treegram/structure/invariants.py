@@ -259,7 +259,7 @@ def _number_code(n):
     return mix(np.uint64(n + 2) * GOLDEN)
 
 
-@jit
+@inlined
 def _enter(root, depth, base, arrays, ball):
     """Visit the ball of one root: fill its nodes, and the arcs between them; return the number of nodes."""
     indptr, indices, arc_hashes = arrays.indptr, arrays.indices, arrays.arc_hashes
@@ -300,7 +300,7 @@ def _walk(p, n, ball, walks, colors):
             colors[length - 1, p] = join(colors[length - 2, p], mix(new[p] + GOLDEN))
 
 
-@jit
+@inlined
 def _hop(p, n, ball):
     """Set ball.hops[q] to the hops from p to q within the first n nodes, -1 if there is no path."""
     for q in range(n):
@@ -308,7 +308,7 @@ def _hop(p, n, ball):
     visit(p, n, np.int64(0), ball.starts, ball.targets, ball.queue[:n], ball.hops)
 
 
-@jit
+@inlined
 def _encode(n, ball, directed, labels, codes):
     """Set codes[p] to (label, hops to the root, multiset of (hops to w, hops from w to the root, label of w) over the ball)."""
     for p in range(n):
@@ -324,7 +324,7 @@ def _encode(n, ball, directed, labels, codes):
         codes[p] = join(join(labels[p], _number_code(ball.to_root[p])), around)
 
 
-@jit
+@inlined
 def _whole(n, ball, codes, with_arcs):
     """Return the code of a ball: that of its root, the multiset of its nodes', and (NSPDK) that of its arcs'."""
     members, arcs = np.uint64(0), np.uint64(0)
@@ -336,7 +336,7 @@ def _whole(n, ball, codes, with_arcs):
     return join(join(codes[0], members), arcs)
 
 
-@jit
+@inlined
 def _color(n, ball, invariant, directed, colors, walks):
     """Fill the local colors of the first n nodes; colors[0] holds the codes of their labels."""
     if invariant == WL:
@@ -352,7 +352,7 @@ def _color(n, ball, invariant, directed, colors, walks):
 # -------------------------------------------------------------------- compiled: the balls of some graphs
 
 
-@jit
+@inlined
 def _key(n, ball, request, colors):
     """Return the key that another ball of the same radius must share to match."""
     if request.match == SIZE:
@@ -416,7 +416,7 @@ def fill_balls(arrays, request, scratch, state, found, members, budget):
 # -------------------------------------------------------------------- compiled: sums over patterns
 
 
-@jit
+@inlined
 def _add(row, code, value, first, used, records):
     """Add ``value`` to the record (row, code) of this graph, appending it if it is new; return the number of records."""
     i = find(row, code, first, used, records.rows, records.codes, records.table)
@@ -460,7 +460,7 @@ def _add_patterns(u, w, d, directed, balls, first, used, records):
     return used
 
 
-@jit
+@inlined
 def _max_members(u, w, balls):
     """Return how many members the patterns of u and w have."""
     total = 0
@@ -469,7 +469,7 @@ def _max_members(u, w, balls):
     return total
 
 
-@jit
+@inlined
 def _count_pair(row, u, w, d, n_distances, balls, first, used, records):
     """Count the pair of balls of u and w, at distance d, for each radius, in the rows ``row`` + (r, d)."""
     for r in range(balls.sizes.shape[1]):
