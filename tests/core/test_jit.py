@@ -40,6 +40,17 @@ def total(values):
 def fresh(n):
     return np.zeros(n)
 """
+PAIR = """
+from collections import namedtuple
+
+Pair = namedtuple("Pair", "x y")
+
+@jit
+def add_pair(pair):
+    return pair.x + pair.y
+
+assert add_pair(Pair(1, 2)) == 3
+"""
 CALL = """
 from loop import *
 from loop import _add, _square, _twice
@@ -88,6 +99,14 @@ def test_cut_files_in_the_cache_are_compiled_again(call, tmp_path, damage):
         path.write_bytes(damage(path.read_bytes()))
         assert call() == (EXPECTED, 1, 0)
         assert call() == (EXPECTED, 0, 1)
+
+
+def test_renamed_class_does_not_break_an_older_cache(call, tmp_path):
+    """numba reads the index of an older source, which names the type of a named tuple, before it finds out that it is older."""
+    (tmp_path / "loop.py").write_text(MODULE + PAIR.replace("Pair", "Couple"))
+    call()
+    (tmp_path / "loop.py").write_text(MODULE + PAIR)
+    assert call()[0] == EXPECTED
 
 
 EVERY_KERNEL = """

@@ -46,7 +46,7 @@ def jit(function: Any = None, /, *, allocates: bool = False, **options: Any) -> 
         compiled = njit(cache=True, **options)(function)
     except RuntimeError:  # numba finds no writable folder
         return njit(**options)(function)
-    _remove_cut_files(compiled.stats.cache_path)
+    _remove_unreadable(Path(compiled.stats.cache_path), Path(function.__code__.co_filename))
     return compiled
 
 
@@ -58,18 +58,18 @@ pasted = njit(inline="always")
 
 
 @cache
-def _remove_cut_files(folder: str) -> None:
-    """Remove files of compiled code that a crash of the computer has cut, at which numba would fail in every call.
+def _remove_unreadable(folder: Path, source: Path) -> None:
+    """Remove files of compiled code at which numba would fail in every call; without them, it compiles again.
 
-    They are pickles, which end with a full stop; without them, numba compiles again.
+    Those that a crash of the computer has cut (they are pickles, which end with a full stop), and those older than the source:
+    numba reads these before it sees that, and fails if they name a class that is gone.
     """
-    for path in Path(folder).glob("*.nb[ic]"):
+    for path in folder.glob(f"{source.stem}.*.nb[ic]"):
         with suppress(FileNotFoundError):  # another process may be faster
-            size = path.stat().st_size
             with path.open("rb") as file:
-                file.seek(max(size - 1, 0))
+                file.seek(max(path.stat().st_size - 1, 0))
                 is_whole = file.read(1) == b"."
-            if not is_whole:
+            if not is_whole or path.stat().st_mtime < source.stat().st_mtime:
                 path.unlink()
 
 

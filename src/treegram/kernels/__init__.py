@@ -18,7 +18,7 @@ from treegram.kernels.ordered_trees import OrderedTrees
 from treegram.kernels.p2k import P2K
 from treegram.kernels.random_walk import AttributedWalk, RandomWalk
 from treegram.kernels.shortest_path import ShortestPath
-from treegram.kernels.statistics import StatisticsKernel
+from treegram.kernels.statistics_kernel import StatisticsKernel
 from treegram.kernels.wl import WL, WLCL, WLOA
 from treegram.kernels.wwl import WWL
 

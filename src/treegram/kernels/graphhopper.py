@@ -43,8 +43,8 @@ LARGEST_COUNT = 1e140  # products of counts up to this can be summed over any nu
 
 # For one visit: order and distances; paths from the root to each node; paths onward from it, by their number of edges,
 # and positions on paths, each as one flat array: as many entries per node as the graph's diameter needs.
-Scratch = namedtuple("Scratch", "order distance inward onward histogram")
-Records = namedtuple("Records", "columns counts")
+PathScratch = namedtuple("PathScratch", "order distance inward onward histogram")
+PositionRecords = namedtuple("PositionRecords", "columns counts")
 
 
 @parameters
@@ -202,14 +202,14 @@ def _count_hops(graphs: Graphs, span: tuple[int, int], numbers: Ints) -> Any:
     n_entries = sizes * n_columns
     worst = first + int(np.append(n_entries, 0.0).argmax())
     purpose = f"Graph {worst}: the positions of its nodes on shortest paths"
-    scratch = Scratch(
+    scratch = PathScratch(
         order=order,
         distance=distance,
         inward=np.empty(largest),
         onward=allocate(int((sizes * (diameters[first:last] + 1)).max(initial=0)), np.float64, purpose),
         histogram=allocate(int(n_entries.max(initial=0)), np.float64, purpose),
     )
-    records, state = Records(np.empty(1024, np.int32), np.empty(1024)), start_at(first)
+    records, state = PositionRecords(np.empty(1024, np.int32), np.empty(1024)), start_at(first)
 
     def count_some(records: Any) -> int:
         asked = (halved, last)

@@ -52,21 +52,21 @@ SCOPES = ("local", "global")
 NODES_PER_TASK = 4096
 
 # The graphs: CSR neighbors, hashes of labels, and the colors in the whole graphs (global scope), (n_colors, n_nodes), or none.
-Arrays = namedtuple("Arrays", "offsets indptr indices node_hashes arc_hashes global_colors directed")
+BallGraphs = namedtuple("BallGraphs", "offsets indptr indices node_hashes arc_hashes global_colors directed")
 # What to compute: for the graphs first .. last - 1; see ``pattern_features`` for the rest. Without colors, pairs of balls are counted;
 # with ``by_node``, one row per node.
 Request = namedtuple("Request", "first last radius distance levels invariant match n_colors by_node", defaults=(False,))
 # One ball. order[p] is the p-th node in breadth-first order; distance (-1 outside the ball) and position are those of a node.
 # By position: neighbors targets[starts[p] .. starts[p + 1] - 1] with the hashes of their arcs, hops, queue and to_root.
 Ball = namedtuple("Ball", "order distance position starts targets arcs hops queue to_root")
-# Scratch arrays: a ball, colors (levels + 1, n) and walks (2, n) by position.
-Scratch = namedtuple("Scratch", "ball colors walks")
+# BallScratch arrays: a ball, colors (levels + 1, n) and walks (2, n) by position.
+BallScratch = namedtuple("BallScratch", "ball colors walks")
 # The balls (root, r) of some graphs: the nodes nodes[starts[root, r] ..], sizes[root, r] of them, with their colors
 # (n_members, n_colors), and the keys that two balls must share to match. Roots and nodes count from the first node of these graphs.
 Balls = namedtuple("Balls", "starts sizes keys nodes colors")
 Members = namedtuple("Members", "nodes colors")
 # Sums by (row, code).
-Records = namedtuple("Records", "rows codes values table")
+PatternRecords = namedtuple("PatternRecords", "rows codes values table")
 
 
 def pattern_features(
@@ -142,7 +142,7 @@ def _check_extent(graphs: Graphs, radius: int, levels: int, distance: int) -> in
 
 
 def _arrays(graphs: Graphs, missing_labels: str, *, use_edge_labels: bool) -> Any:
-    return Arrays(
+    return BallGraphs(
         graphs.offsets,
         graphs.indptr,
         graphs.indices,
@@ -200,7 +200,7 @@ def _count(arrays: Any, request: Any) -> tuple[Ints, Hashes, Floats]:
     scratch, state = _scratch(arrays, request), start_at(request.first)
     balls = _find_balls(arrays, request, scratch)
     room = 16 * n_rows + 64
-    records = Records(np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), empty_table(0))
+    records = PatternRecords(np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), empty_table(0))
 
     def count(records: Any) -> int:
         return int(sum_patterns(arrays, request, scratch.ball, balls, state, records, STEPS_PER_CALL))
@@ -244,7 +244,7 @@ def _scratch(arrays: Any, request: Any) -> Any:
         queue=np.empty(n, np.int64),
         to_root=np.empty(n, np.int64),
     )
-    return Scratch(ball, np.empty((n_colors, n), np.uint64), np.empty((2, n), np.uint64))
+    return BallScratch(ball, np.empty((n_colors, n), np.uint64), np.empty((2, n), np.uint64))
 
 
 # -------------------------------------------------------------------- compiled: one ball

@@ -30,7 +30,7 @@ METRICS = {"laplacian": "cityblock", "rbf": "sqeuclidean"}
 
 
 @dataclass(frozen=True)
-class Rows:
+class StatisticRows:
     """Graphs as rows of scaled columns."""
 
     has_data: NDArray[np.bool_]  # graphs without nodes have no statistics, and a kernel of 0 with every graph
@@ -153,12 +153,12 @@ class StatisticsKernel(GraphKernel):
     def _rounded(self, table: Floats) -> Floats:
         return np.round(table / self._units, DIGITS)
 
-    def _describe(self, graphs: Graphs, grid: Grid) -> Rows:
+    def _describe(self, graphs: Graphs, grid: Grid) -> StatisticRows:
         has_data = self._has_data(graphs)
         columns = np.where(has_data[:, None], self._scaler.transform(self._rounded(self._table(graphs))), 0.0)
-        return Rows(has_data, columns, grid["width"])
+        return StatisticRows(has_data, columns, grid["width"])
 
-    def _pair_sums(self, left: Rows, right: Rows | None) -> Floats:
+    def _pair_sums(self, left: StatisticRows, right: StatisticRows | None) -> Floats:
         other = left if right is None else right
         K = np.empty((len(left.widths), len(left.columns), len(other.columns)))
         spans = [(first, first + ROWS_PER_TASK) for first in range(0, len(left.columns), ROWS_PER_TASK)]
@@ -167,7 +167,7 @@ class StatisticsKernel(GraphKernel):
             pass
         return K
 
-    def _fill_rows(self, left: Rows, right: Rows, span: tuple[int, int], first: int, K: Floats) -> None:
+    def _fill_rows(self, left: StatisticRows, right: StatisticRows, span: tuple[int, int], first: int, K: Floats) -> None:
         """Fill some rows of K, from the column ``first`` onward."""
         rows = slice(*span)
         distances = self._distances(left.columns[rows], right.columns[first:])
@@ -182,7 +182,7 @@ class StatisticsKernel(GraphKernel):
         distances: Floats = cdist(left, right, METRICS[self.column_kernel]) / self.mean_distance_
         return distances
 
-    def _self_sums(self, described: Rows) -> Floats:
+    def _self_sums(self, described: StatisticRows) -> Floats:
         return np.tile(described.has_data.astype(np.float64), (len(described.widths), 1))
 
     def _column_parts(self, graphs: Graphs, weights: Floats) -> tuple[Floats, Floats, list[str]]:
