@@ -14,7 +14,7 @@ from checks import gram_array
 from strategies import collections, in_two_parts
 from treegram import CSM, Graphs, InvalidGraphError
 from treegram.pairsum import matching, tiles
-from zoo import COLLECTIONS, LAWS_HOLD_ON, Collection
+from zoo import COLLECTIONS, Collection
 
 SEARCH = settings(max_examples=60, deadline=None)
 Q = math.exp(-1)

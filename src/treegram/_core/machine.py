@@ -63,7 +63,10 @@ def _free_bytes() -> float:
 
 def _unused_address_space() -> float:
     """Return what this process may still allocate under ``ulimit -v``."""
-    if resource is None or (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) == resource.RLIM_INFINITY:
+    if resource is None:
+        return float("inf")
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
         return float("inf")
     try:
         n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])

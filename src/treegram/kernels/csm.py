@@ -157,17 +157,17 @@ class CSM(GraphKernel):
         sums = match_sums(left.nodes, nodes, fitted.node_kernel, len(fitted.weights), n_jobs=self.n_jobs)
         return _by_largest_size(sums, fitted)
 
-    def _raw_contributions(self, graphs: Graphs, described: MatchView, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+    def _raw_contributions(self, graphs: Graphs, view: MatchView, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Divide each matching equally among its nodes."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)
         fitted = self._describe(self.graphs_[used], self._own_grid())
-        sides = (described.nodes, fitted.nodes)
+        sides = (view.nodes, fitted.nodes)
         return match_contributions(*sides, fitted.node_kernel, fitted.weights, weights[used], n_jobs=self.n_jobs)
 
-    def _self_sums(self, described: MatchView) -> Floats:
-        max_size = len(described.weights)
-        sums = match_self_sums(described.nodes, described.node_kernel, max_size, n_jobs=self.n_jobs)
-        return _by_largest_size(sums, described)
+    def _self_sums(self, view: MatchView) -> Floats:
+        max_size = len(view.weights)
+        sums = match_self_sums(view.nodes, view.node_kernel, max_size, n_jobs=self.n_jobs)
+        return _by_largest_size(sums, view)
 
 
 def _by_largest_size(sums: Floats, view: MatchView) -> Floats:

@@ -167,7 +167,9 @@ class StatisticsKernel(GraphKernel):
             pass
         return K
 
-    def _fill_rows(self, left: StatisticRows, right: StatisticRows, span: tuple[int, int], first: int, K: Floats) -> None:
+    def _fill_rows(
+        self, left: StatisticRows, right: StatisticRows, span: tuple[int, int], first: int, K: Floats
+    ) -> None:
         """Fill some rows of K, from the column ``first`` onward."""
         rows = slice(*span)
         distances = self._distances(left.columns[rows], right.columns[first:])
@@ -182,8 +184,8 @@ class StatisticsKernel(GraphKernel):
         distances: Floats = cdist(left, right, METRICS[self.column_kernel]) / self.mean_distance_
         return distances
 
-    def _self_sums(self, described: StatisticRows) -> Floats:
-        return np.tile(described.has_data.astype(np.float64), (len(described.widths), 1))
+    def _self_sums(self, view: StatisticRows) -> Floats:
+        return np.tile(view.has_data.astype(np.float64), (len(view.widths), 1))
 
     def _column_parts(self, graphs: Graphs, weights: Floats) -> tuple[Floats, Floats, list[str]]:
         """Return what each column adds to the sums of weights[i, o] K(G, G_i) over the fitted graphs G_i.

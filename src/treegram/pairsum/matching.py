@@ -121,9 +121,7 @@ def match_sums(
     return sums
 
 
-def match_self_sums(
-    nodes: Matchables, node_kernel: NodeKernel, max_size: int, *, n_jobs: int | None = None
-) -> Floats:
+def match_self_sums(nodes: Matchables, node_kernel: NodeKernel, max_size: int, *, n_jobs: int | None = None) -> Floats:
     """Return the sums of each graph with itself: the diagonal of :func:`match_sums`, shape (max_size, n_graphs)."""
     nodes = _without_vectors(nodes, node_kernel)
     sums = np.zeros((max_size, nodes.n_graphs))
@@ -234,9 +232,7 @@ class _MatchJob:
     bits: int  # of an arc's code
 
     @classmethod
-    def prepare(
-        cls, left: Matchables, right: Matchables, node_kernel: NodeKernel, max_size: int
-    ) -> _MatchJob:
+    def prepare(cls, left: Matchables, right: Matchables, node_kernel: NodeKernel, max_size: int) -> _MatchJob:
         """Number the kinds of edges consistently on both sides, and choose between closed forms and enumeration."""
         n_kinds, codes = number_alike(left.kinds, right.kinds)
         bits = max(n_kinds.bit_length(), 1)

@@ -23,7 +23,17 @@ from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features, gather, order_by_row
-from treegram.structure.hashing import GOLDEN, arc_hashes, empty_table, find, has_room, join, mix, mix_codes, node_hashes
+from treegram.structure.hashing import (
+    GOLDEN,
+    arc_hashes,
+    empty_table,
+    find,
+    has_room,
+    join,
+    mix,
+    mix_codes,
+    node_hashes,
+)
 from treegram.structure.visits import (
     DONE,
     FIRST,
@@ -213,14 +223,14 @@ def _count(arrays: Any, request: Any) -> tuple[Ints, Hashes, Floats]:
 def _find_balls(arrays: Any, request: Any, scratch: Any) -> Any:
     """Return the balls of all roots."""
     shape, state = (_n_nodes(arrays, request), request.radius + 1), start_at(request.first)
-    found = (np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.uint64))
-    room = 4 * found[0].size + 64
+    extents = (np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.uint64))
+    room = 4 * extents[0].size + 64
     members = Members(np.empty(room, np.int64), np.empty((room, request.n_colors), np.uint64))
 
     def fill(members: Any) -> int:
-        return int(fill_balls(arrays, request, scratch, state, found, members, STEPS_PER_CALL))
+        return int(fill_balls(arrays, request, scratch, state, extents, members, STEPS_PER_CALL))
 
-    return Balls(*found, *run_loop(fill, state, arrays.offsets, request.last, "balls", members))
+    return Balls(*extents, *run_loop(fill, state, arrays.offsets, request.last, "balls", members))
 
 
 def _n_nodes(arrays: Any, request: Any) -> int:
@@ -341,7 +351,9 @@ def _color(n, ball, invariant, directed, colors, walks):
     """Fill the local colors of the first n nodes; colors[0] holds the codes of their labels."""
     if invariant == WL:
         for level in range(1, len(colors)):
-            refine((ball.starts, ball.targets), ball.arcs, level, np.int64(0), n, colors)  # not a constant, for which numba would compile again
+            refine(
+                (ball.starts, ball.targets), ball.arcs, level, np.int64(0), n, colors
+            )  # not a constant, for which numba would compile again
     elif invariant == SGK:
         for p in range(n):
             _walk(p, n, ball, walks, colors)
@@ -363,9 +375,9 @@ def _key(n, ball, request, colors):
 
 
 @jit
-def _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, members, used):
+def _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, extents, members, used):
     """Fill the balls of one root, number ``row + root`` of all, and their members from ``used`` onward; return the number of members."""
-    (ball, colors, walks), (starts, sizes, keys) = scratch, found
+    (ball, colors, walks), (starts, sizes, keys) = scratch, extents
     global_colors = arrays.global_colors
     is_local = len(global_colors) == 0 or request.match == INVARIANT
     for p in range(n_visited):
@@ -390,8 +402,8 @@ def _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, 
 
 
 @jit
-def fill_balls(arrays, request, scratch, state, found, members, budget):
-    """Fill the starts, sizes and keys of the balls of all roots (``found``), and their members. Stops as described in ``structure.visits``."""
+def fill_balls(arrays, request, scratch, state, extents, members, budget):
+    """Fill the starts, sizes and keys of the balls of all roots (``extents``), and their members. Stops as described in ``structure.visits``."""
     used, g, root, steps, ball = state[USED], state[GRAPH], state[ROOT], 0, scratch.ball
     while g < request.last:
         base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
@@ -403,7 +415,7 @@ def fill_balls(arrays, request, scratch, state, found, members, budget):
                 leave(n_visited, ball.order, ball.distance)
                 save(state, used, 0, g, root, 0)
                 return PAUSED if needed <= len(members.nodes) else needed
-            used = _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, members, used)
+            used = _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, extents, members, used)
             leave(n_visited, ball.order, ball.distance)
             n_colored = n_visited if request.invariant != WL else request.levels + 1
             steps += (n_visited + ball.starts[n_visited]) * n_colored

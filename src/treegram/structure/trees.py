@@ -92,10 +92,10 @@ def tree_features(
     columns, firsts = number_codes(all_codes)
     index = np.int32 if sum(map(len, counts)) < 2**31 else np.int64
     columns = columns.astype(index, copy=False)
-    starts = np.cumsum([len(some) for some in codes])[:-1]
+    starts = np.cumsum([len(part) for part in codes])[:-1]
     entries = (
         np.concatenate(counts),
-        np.concatenate([np.take(own, some) for own, some in zip(np.split(columns, starts), numbers, strict=True)]),
+        np.concatenate([np.take(*part) for part in zip(np.split(columns, starts), numbers, strict=True)]),
         np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(index),
     )
     return Phi(
