@@ -48,21 +48,37 @@ VARIANTS = 6
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
-def pytest_collection_modifyitems(items):
-    groups = defaultdict(list)
+def pytest_collection_modifyitems(config, items):
+    groups, left_out = defaultdict(list), []
     for item in items:
         if "test_common.py" not in item.nodeid:  # has its own rule: every kernel with every law
             groups[item.nodeid.partition("[")[0]].append(item)
     for name, group in groups.items():
-        if len(group) > VARIANTS:
-            kept = (
-                cover_values(group)
-                if "oracle" in name
-                else {round(i * (len(group) - 1) / (VARIANTS - 1)) for i in range(VARIANTS)}
-            )
-            for i, item in enumerate(group):
-                if i not in kept:
-                    item.add_marker("slow")
+        covering = cover(group)
+        left_out += [item for item in group if item not in covering]
+        kept = {round(i * (len(covering) - 1) / (VARIANTS - 1)) for i in range(VARIANTS)}
+        if "oracle" in name:
+            kept = cover_values(covering)
+        for i, item in enumerate(covering):
+            if len(covering) > VARIANTS and i not in kept:
+                item.add_marker("slow")
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def cover(group):
+    """Return the variants of a test to run at all: of several parameters, all values of each, but not all combinations.
+
+    With two parameters, each value of the longer list meets one value of the shorter list, in turn.
+    """
+    if len(group) <= VARIANTS:
+        return group
+    indices = [list(item.callspec.indices.values()) for item in group]
+    n_values = [len(set(column)) for column in zip(*indices, strict=True)]
+    fewest = min(n for n in n_values if n > 1)
+    covering = [item for item, places in zip(group, indices, strict=True) if sum(places) % fewest == 0]
+    return covering if sum(n > 1 for n in n_values) > 1 and len(covering) >= VARIANTS else group
 
 
 def cover_values(group):

@@ -13,11 +13,9 @@ import naive
 # -------------------------------------------------------------------- CSM: BASELINES section 4.1
 
 
-def csm(left, right, node_kernel, *, max_size, weights=None, use_labels=False, threshold=0.0, **options):
+def csm(left, right, node_kernel, *, max_size, weights=None, use_labels=False, **options):
     """K(G, G') = sum over connected matchings of weights[size - 1] * product of kappa."""
-    sums = csm_by_size(
-        left, right, node_kernel, max_size=max_size, use_labels=use_labels, threshold=threshold, **options
-    )
+    sums = csm_by_size(left, right, node_kernel, max_size=max_size, use_labels=use_labels, **options)
     weights = weights or [1] * max_size
     return [[sum(w * s for w, s in zip(weights, cell, strict=False)) for cell in row] for row in sums]
 
@@ -28,9 +26,9 @@ def csm_by_size(left, right, node_kernel, **options):
     return [[[sum(value for _, value in same) for same in cell] for cell in row] for row in weighed]
 
 
-def csm_shares(left, right, node_kernel, *, max_size, weights=None, use_labels=False, threshold=0.0, **options):
+def csm_shares(left, right, node_kernel, *, max_size, weights=None, use_labels=False, **options):
     """Return the contribution of each node to K(G, G'), if the nodes of a matching share it equally."""
-    options |= {"max_size": max_size, "use_labels": use_labels, "threshold": threshold}
+    options |= {"max_size": max_size, "use_labels": use_labels}
     weights = weights or [1] * max_size
 
     def shares(cell, n_nodes):
@@ -45,9 +43,7 @@ def csm_shares(left, right, node_kernel, *, max_size, weights=None, use_labels=F
     return [[shares(cell, n) for cell in row] for row, n in zip(weighed, left.n_nodes, strict=True)]
 
 
-def _weighed_subsets(
-    left, right, node_kernel, *, max_size, use_labels, threshold, missing_labels="degree", use_edge_labels=False
-):
+def _weighed_subsets(left, right, node_kernel, *, max_size, use_labels, missing_labels="degree", use_edge_labels=False):
     """For each pair of graphs and size all connected subsets of the first, with the sum over the matchings of each."""
 
     def graphs(collection):
@@ -61,8 +57,7 @@ def _weighed_subsets(
         ]
 
     def kappa(label, x, label2, x2):
-        value = 0 if label != label2 else 1 if x is None else node_kernel(x, x2)
-        return value if abs(value) > threshold else 0
+        return 0 if label != label2 else 1 if x is None else node_kernel(x, x2)
 
     def cell(graph, graph2):
         kinds, labels, vectors = graph

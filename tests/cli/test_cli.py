@@ -299,7 +299,7 @@ def test_full_disk_is_reported_before_computing(run, folder, monkeypatch):
     monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
     code, _, err = run("gram", "TINY", "-o", "K.npz")
     assert code == 2
-    assert "K.npz needs 5.12e-07 GB, but the disk has only 1e-06 GB left." in err
+    assert "K.npz is too full: it has 0.977 KiB left, and the file takes 0.5 KiB, with a margin of 1 MiB." in err
 
 
 def test_read_only_folder_is_reported_before_computing(run, folder, monkeypatch):

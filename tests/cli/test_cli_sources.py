@@ -306,14 +306,21 @@ def test_a_column_names_the_molecules(run):
     assert [row["graph"] for row in rows(run("predict model.tgm train.csv")[1])] == [str(i) for i in range(9)]
     table = rows(run("predict model.tgm train.csv --name-column cas")[1])
     assert [row["graph"] for row in table] == [f"64-{i}" for i in range(9)]
-    refused(run, "predict model.tgm train.csv --name-column CSA", "train.csv: no column is called 'CSA'; there are 'id', 'CAS'")
+    refused(
+        run,
+        "predict model.tgm train.csv --name-column CSA",
+        "train.csv: no column is called 'CSA'; there are 'id', 'CAS'",
+    )
 
 
 @pytest.mark.filterwarnings("ignore:The table of nodes")
 def test_errors_in_tables_name_the_line(run):
     edges = Path("edges.csv").read_text()
     for damaged, message in [
-        (edges.replace("g0,n0,", "g0,n9,", 1), "edges.csv:2 has source 'n9' of graph 'g0', which is not in the node table."),
+        (
+            edges.replace("g0,n0,", "g0,n9,", 1),
+            "edges.csv:2 has source 'n9' of graph 'g0', which is not in the node table.",
+        ),
         (edges.replace(",length\n", ",length\n\n\n").replace("g0,n0,", "g0,n9,", 1), "edges.csv:4 has source 'n9'"),
     ]:
         Path("edges.csv").write_text(damaged)

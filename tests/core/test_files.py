@@ -231,5 +231,8 @@ def test_read_only_folder_raises(tmp_path, monkeypatch):
 def test_too_little_disk_space_raises(tmp_path, monkeypatch):
     monkeypatch.setattr(_files.shutil, "disk_usage", lambda path: SimpleNamespace(free=2_000_000))
     check_space(tmp_path / "file", 900_000)
-    with pytest.raises(OSError, match=r"file needs 0.001 GB, but the disk has only 0.002 GB left"):
+    with pytest.raises(
+        OSError,
+        match=r"file is too full: it has 1.91 MiB left, and the file takes 977 KiB, with a margin of 1 MiB. Make",
+    ):
         check_space(tmp_path / "file", 1_000_000)

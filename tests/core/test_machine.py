@@ -35,6 +35,24 @@ def test_free_memory_is_that_of_the_container(files, limit, expected):
     assert machine.available_bytes() == expected
 
 
+@pytest.mark.skipif(machine.resource is None, reason="Windows has no such limits")
+def test_free_memory_is_within_the_limit_of_the_process(files, monkeypatch):
+    limits = [(4 << 30, 8 << 30)]
+    monkeypatch.setattr(machine.resource, "getrlimit", lambda kind: limits[0])
+    files("/proc/meminfo", "MemAvailable: 99000000 kB\n")
+    assert machine.available_bytes() == 4 << 30
+    files("/proc/self/statm", "1000 500 100 1 0 100 0\n")
+    assert machine.available_bytes() == (4 << 30) - 1000 * machine.resource.getpagesize()
+    limits[0] = (1000, 1000)
+    assert machine.available_bytes() == 0.0
+    limits[0] = (machine.resource.RLIM_INFINITY, machine.resource.RLIM_INFINITY)
+    assert machine.available_bytes() == 1024.0 * 99000000
+
+
+def test_sizes_have_a_suitable_unit():
+    assert [machine.spell_bytes(n) for n in (512, 1e6, 3e9)] == ["0.5 KiB", "977 KiB", "2.79 GiB"]
+
+
 def test_processor_and_memory_are_reported_as_far_as_known(tmp_path, monkeypatch):
     info = tmp_path / "cpuinfo"
     info.write_text("processor : 0\nmodel name : Fast 9000\n")

@@ -15,7 +15,7 @@ from strategies import collections, in_two_parts
 from treegram import CSM, Graphs, InvalidGraphError
 from treegram.kernels.attribution import kernel_contributions
 from treegram.pairsum import matching, tiles
-from zoo import COLLECTIONS, LAWS_HOLD_ON, Collection
+from zoo import COLLECTIONS, Collection
 
 SEARCH = settings(max_examples=60, deadline=None)
 Q = math.exp(-1)
@@ -123,7 +123,6 @@ OPTIONS = st.fixed_dictionaries(
         "max_size": st.integers(1, 5),
         "use_labels": st.booleans(),
         "missing_labels": st.sampled_from(["degree", "constant"]),
-        "threshold": st.sampled_from([0.0, 0.0, 0.3]),
     }
 )
 
@@ -313,14 +312,6 @@ def test_grid_equals_single_computations():
             np.testing.assert_allclose(K, CSM(max_size, **options).fit_transform(graphs), rtol=1e-12, atol=1e-12)
 
 
-def test_threshold_error_is_within_its_bound():
-    graphs = COLLECTIONS["path"].pack() + COLLECTIONS["cycle"].pack()
-    exact, cut = (CSM(threshold=t, normalize=False).fit_transform(graphs) for t in (0.0, 1e-3))
-    assert (cut <= exact).all()
-    n_matchings = CSM(gamma=0.0, normalize=False).fit_transform(graphs)
-    assert (exact - cut <= 1e-3 * n_matchings).all()
-
-
 def test_skipped_matchings_are_below_rounding():
     """The bound of ``pairsum.matching``: a long row of nodes just beyond the cutoff, against the exact sum."""
     n = 300
@@ -436,16 +427,6 @@ def test_complete_graphs_without_attributes_are_counted():
         [sum(math.factorial(s) * math.comb(n, s) * math.comb(m, s) for s in (1, 2, 3)) for m in sizes] for n in sizes
     ]
     np.testing.assert_array_equal(CSM(normalize=False).fit_transform(graphs), expected)
-
-
-def test_threshold_above_all_values_gives_zeros():
-    graphs = COLLECTIONS["no_attributes"].pack()
-    assert not CSM(threshold=1.0, normalize=False).fit_transform(graphs).any()
-
-
-def test_threshold_beyond_the_largest_double_gives_zeros():
-    graphs = LAWS_HOLD_ON["mixed"].pack()
-    assert not CSM(threshold=10**30, normalize=False).fit_transform(graphs).any()
 
 
 def test_edges_in_both_directions_do_not_collide():

@@ -20,7 +20,7 @@ from treegram import (
     load_model,
     save_model,
 )
-from treegram.kernels import statistics
+from treegram.kernels import statistics_kernel
 from treegram.kernels.registry import KERNELS
 from zoo import COLLECTIONS
 
@@ -105,7 +105,7 @@ def test_robust_scales_are_clipped():
 def test_tasks_change_no_bit(monkeypatch):
     graphs, _ = load_digits_graphs()
     expected = StatisticsKernel().fit_transform(graphs[:60])
-    monkeypatch.setattr(statistics, "ROWS_PER_TASK", 7)
+    monkeypatch.setattr(statistics_kernel, "ROWS_PER_TASK", 7)
     np.testing.assert_array_equal(StatisticsKernel(n_jobs=2).fit_transform(graphs[:60]), expected)
 
 

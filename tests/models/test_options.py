@@ -253,7 +253,7 @@ def test_search_that_cannot_fit_in_memory_raises_before_it_starts(rare, monkeypa
     monkeypatch.setattr("treegram._core.machine.SMALL", 0)
     monkeypatch.setattr(search_module, "grid_points", None)
     with pytest.raises(
-        MemoryError, match=r"66 graphs, .* would take 0\.0997 MiB .* 0\.000954 MiB are free\. Fit on fewer graphs, or"
+        MemoryError, match=r"66 graphs, .* would take 102 KiB .* 0\.977 KiB are free\. Fit on fewer graphs, or"
     ):
         GraphSVC(ODDCL(), param_grid={}, cv=2).fit(*rare[:2])
 

@@ -287,7 +287,7 @@ def test_missing_zarr_error_says_what_to_install(graphs, tmp_path, monkeypatch):
 
 def test_too_small_disk_raises_before_computing(graphs, tmp_path, monkeypatch, count_blocks):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
-    with pytest.raises(OSError, match=r"needs .* GB, but the disk has only .* left"):
+    with pytest.raises(OSError, match=r"is too full: it has .* left, and the file takes .*"):
         gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
     assert not count_blocks
 

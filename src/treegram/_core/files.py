@@ -20,6 +20,7 @@ from io import BufferedRandom
 from pathlib import Path
 
 from treegram._core.errors import StoreError
+from treegram._core.machine import spell_bytes
 
 try:
     import fcntl
@@ -45,10 +46,13 @@ def check_writable(path: Path) -> None:
 
 
 def check_space(path: Path, n_bytes: int) -> None:
-    """Raise if the disk of this path has less free space than ``n_bytes``."""
+    """Raise if the disk of this path has less free space than ``n_bytes`` and a margin."""
     free = shutil.disk_usage(path.parent).free
     if n_bytes + _MARGIN > free:
-        raise OSError(f"{path} needs {n_bytes / 1e9:.3g} GB, but the disk has only {free / 1e9:.3g} GB left.")
+        raise OSError(
+            f"The disk of {path} is too full: it has {spell_bytes(free)} left, and the file takes {spell_bytes(n_bytes)}, with "
+            f"a margin of {spell_bytes(_MARGIN)}. Make room, or choose another disk."
+        )
 
 
 def _check_replaceable(path: Path) -> None:

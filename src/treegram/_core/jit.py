@@ -1,13 +1,10 @@
-"""Compile hot loops with numba. This is the only module that touches numba's internals.
+"""Compile hot loops with numba. No other module imports it.
 
 Compiled code releases the interpreter lock and is cached on disk, so that each loop compiles once per installation.
 ``contracted`` allows a * b + c as one instruction and nothing else: sums keep their order, so results are reproducible.
 ``reordered`` also allows sums in several lanes, for solvers that iterate until they meet a tolerance.
 
-numba compiles every function together with everything that it calls, so a function four calls deep is optimized five
-times. Here, compiled callers get the function's LLVM code and link it into theirs, which is optimized once. This halves the
-time of the first calls but relies on numba's internals: it is tried on a small function before its first use, and if that
-fails, numba compiles in its usual way.
+With NUMBA_DISABLE_JIT=1, as for a debugger, all loops run in Python, slowly, with the same results.
 """
 
 from __future__ import annotations
@@ -15,42 +12,41 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic, is_jitted
+import numpy as np
+from numba import config, njit
 
 from treegram._core.parallel import is_watched
 
 try:
-    from numba.core import event as numba_event
+    from numba.core import event
     from numba.core.cpu import CPUTargetOptions
+except ImportError:  # another version of numba: slower loops, and no message
+    event = CPUTargetOptions = None
 
-    _Listener: Any = numba_event.Listener
-except ImportError:  # another version of numba: no message, and no private options
-    numba_event = CPUTargetOptions = None
-    _Listener = object
+__all__ = ["compilations", "contracted", "inlined", "jit", "pasted", "reordered"]
 
-__all__ = ["as_bits", "as_float", "compilations", "contracted", "inlined", "jit", "pasted", "reordered"]
-
-_OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "_nrt": False}  # the last two save a quarter of the compile time
+# Named tuples of arrays would count references at each access: 30 % of the time of some loops, and twice that of others.
+_NO_COUNTS = {"_nrt": False} if hasattr(CPUTargetOptions, "_nrt") else {}
 
 
 def jit(function: Any = None, /, *, allocates: bool = False, **options: Any) -> Any:
     """Compile a function when it is first called; other options are those of :func:`numba.njit`.
 
-    A function that creates arrays must set ``allocates``. The others do without reference counts, which saves time both when
-    compiling and when running.
+    A function that creates arrays must set ``allocates``. The others do without reference counts.
     """
     if function is None:
         return partial(jit, allocates=allocates, **options)
-    options = _supported(_OPTIONS | {"_nrt": allocates} | options)
-    compiled = njit(**options)(function)
-    if is_jitted(compiled):  # not with NUMBA_DISABLE_JIT
-        with suppress(RuntimeError):  # numba finds no writable folder
-            compiled.enable_caching()
-        _link_into_callers(compiled, options)
+    if config.DISABLE_JIT:
+        return np.errstate(over="ignore")(function)  # hashes overflow on purpose; numpy's integers warn of it
+    options = {"nogil": True, **({} if allocates else _NO_COUNTS), **options}
+    try:
+        compiled = njit(cache=True, **options)(function)
+    except RuntimeError:  # numba finds no writable folder
+        return njit(**options)(function)
+    _remove_unreadable(Path(compiled.stats.cache_path), Path(function.__code__.co_filename))
     return compiled
 
 
@@ -61,105 +57,31 @@ inlined = partial(jit, forceinline=True)
 pasted = njit(inline="always")
 
 
-@intrinsic
-def as_bits(typing_context, x):  # type: ignore[no-untyped-def] # noqa: ARG001 (numba's signature)
-    """Return the bits of a double as an integer; in compiled code only."""
-    return types.int64(types.float64), lambda *args: args[1].bitcast(args[3][0], ir.IntType(64))
-
-
-@intrinsic
-def as_float(typing_context, bits):  # type: ignore[no-untyped-def] # noqa: ARG001
-    """Return the double with these bits; in compiled code only."""
-    return types.float64(types.int64), lambda *args: args[1].bitcast(args[3][0], ir.DoubleType())
-
-
-def _supported(options: dict[str, Any]) -> dict[str, Any]:
-    """Leave out private options that this version of numba does not have."""
-    private = ("no_cfunc_wrapper", "_nrt")
-    return {name: value for name, value in options.items() if name not in private or hasattr(CPUTargetOptions, name)}
-
-
-# -------------------------------------------------------------------- linking
-
-
-def _link_into_callers(compiled: Any, options: dict[str, Any]) -> None:
-    """Let compiled callers link the function's code; Python calls the function as numba compiles it."""
-    own_template, own_overload = compiled.get_call_template, compiled.get_overload
-
-    @cache
-    def part() -> Any:
-        return njit(**options | {"no_cpython_wrapper": True, "pipeline_class": _linking_compiler()})(compiled.py_func)
-
-    def get_call_template(args: Any, keywords: Any) -> Any:
-        if _linking_compiler() is None:
-            return own_template(args, keywords)
-        # A constant argument is a number like any other: the function is not compiled again for each.
-        return part().get_call_template([types.unliteral(kind) for kind in args], keywords)
-
-    def get_overload(signature: Any) -> Any:
-        return (own_overload if _linking_compiler() is None else part().get_overload)(signature)
-
-    compiled.get_call_template, compiled.get_overload = get_call_template, get_overload
-
-
 @cache
-def _linking_compiler() -> Any:
-    """Return a compiler that stops at LLVM code to be linked, or None if numba's internals are not as expected."""
-    try:
-        compiler = _make_linking_compiler()
-        inner = njit(no_cpython_wrapper=True, pipeline_class=compiler)(lambda x: x + 1)
-        outer = njit(lambda x: inner(x) * 2)
-        return compiler if outer(3) == 8 else None
-    except Exception:
-        return None
+def _remove_unreadable(folder: Path, source: Path) -> None:
+    """Remove files of compiled code at which numba would fail in every call; without them, it compiles again.
 
-
-def _make_linking_compiler() -> Any:
-    from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler
-
-    class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
-        """LLVM code without machine code, which neither Python nor the disk cache can use."""
-
-        def _optimize_functions(self, ll_module: Any) -> None:
-            ll_module.data_layout = self._codegen._data_layout
-
-        def _optimize_final_module(self) -> None:
-            """Leave this to the callers, which are optimized with everything they call."""
-
-        def _finalize_final_module(self) -> None:
-            self._finalize_dynamic_globals()
-            self._finalized = True
-
-        def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002 (numba's signature)
-            self._ensure_finalized()
-            return 0
-
-        @property
-        def codegen(self) -> Any:  # numba sets the environment of Python objects on it
-            return self
-
-        def set_env(self, env_name: str, env: Any) -> None:
-            """Ignore the environment: the code uses no Python objects."""
-
-    class LinkingCompiler(Compiler):  # type: ignore[misc, unused-ignore]
-        def __init__(self, typing_context: Any, target_context: Any, library: Any, *rest: Any) -> None:
-            super().__init__(typing_context, target_context, library, *rest)
-            self.state.library = LinkedLibrary(target_context.codegen(), "treegram")
-            self.state.library.enable_object_caching()
-
-    return LinkingCompiler
+    Those that a crash of the computer has cut (they are pickles, which end with a full stop), and those older than the source:
+    numba reads these before it sees that, and fails if they name a class that is gone.
+    """
+    for path in folder.glob(f"{source.stem}.*.nb[ic]"):
+        with suppress(FileNotFoundError):  # another process may be faster
+            with path.open("rb") as file:
+                file.seek(max(path.stat().st_size - 1, 0))
+                is_whole = file.read(1) == b"."
+            if not is_whole or path.stat().st_mtime < source.stat().st_mtime:
+                path.unlink()
 
 
 # -------------------------------------------------------------------- a message to the user
 
 
-class _Compilations(_Listener):  # type: ignore[misc, unused-ignore]
+class _Compilations(event.Listener if event else object):  # type: ignore[misc]
     """Count the functions that were compiled, and say once, on a terminal or in a notebook, why the first calls take time."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._depth = 0  # inner functions are compiled within outer ones
+        self._depth = 0  # a function is compiled together with those that it calls
         self._is_announced = False
 
     def on_start(self, event: Any) -> None:
@@ -171,11 +93,11 @@ class _Compilations(_Listener):  # type: ignore[misc, unused-ignore]
             print("treegram: compiling, which takes up to half a minute, once per installation ...", file=sys.stderr)
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002 (numba's signature)
-        """Count a function together with the functions that were compiled for it."""
+        """Count a function together with those that were compiled for it."""
         self._depth -= 1
         self.count += self._depth == 0
 
 
 compilations = _Compilations()
-if numba_event is not None:
-    numba_event.register("numba:compile", compilations)
+if event:
+    event.register("numba:compile", compilations)

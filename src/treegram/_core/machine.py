@@ -16,6 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 __all__ = [
     "allocate",
     "available_bytes",
@@ -39,19 +44,37 @@ _PACKAGES = ("treegram", "numpy", "scipy", "scikit-learn", "numba")  # whose ver
 
 
 def available_bytes() -> float:
-    """Return the memory that is free without swapping, within the limit of a container, or infinity if unknown."""
-    found = [float("inf")]
+    """Return the memory that is free without swapping, within the limits of a container and of ``ulimit -v``, or infinity if unknown."""
+    return min(_free_bytes(), _unused_address_space())
+
+
+def _free_bytes() -> float:
+    free = [float("inf")]
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        found += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+        free += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
         limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
         stat = dict(
             line.split() for line in Path("/sys/fs/cgroup/memory.stat").read_text(encoding="ascii").splitlines()
         )
-        found += [float(limit) - int(stat["anon"])] if limit != "max" else []  # file caches are freed on demand
+        free += [float(limit) - int(stat["anon"])] if limit != "max" else []  # file caches are freed on demand
     except (OSError, ValueError, KeyError, IndexError):  # not Linux, or no container
         pass
-    return min(found)
+    return min(free)
+
+
+def _unused_address_space() -> float:
+    """Return what this process may still allocate under ``ulimit -v``."""
+    if resource is None:
+        return float("inf")
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return float("inf")
+    try:
+        n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):  # not Linux
+        return float(limit)
+    return max(0.0, float(limit - n_pages * resource.getpagesize()))
 
 
 def require(n_bytes: float, purpose: str, advice: str = _ADVICE) -> None:
@@ -94,8 +117,11 @@ def allocate(shape: int | tuple[int, ...], dtype: Any, purpose: str) -> NDArray[
 
 
 def spell_bytes(n_bytes: float) -> str:
-    """Format a number of bytes in MiB or GiB."""
-    return f"{n_bytes / 2**30:.3g} GiB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:.3g} MiB"
+    """Format a number of bytes in KiB, MiB or GiB."""
+    for exponent, unit in ((30, "GiB"), (20, "MiB")):
+        if n_bytes >= 2**exponent:
+            return f"{n_bytes / 2**exponent:.3g} {unit}"
+    return f"{n_bytes / 2**10:.3g} KiB"
 
 
 # -------------------------------------------------------------------- records of a run

@@ -2,20 +2,18 @@
 
 Short tasks that share arrays run in threads (:func:`run_tasks`). Tasks that are worth sending elsewhere (:func:`send_tasks`)
 run in threads by default, or wherever the user's backend runs them: processes, or the workers of a Dask cluster. Long work shows its
-progress (:func:`track`): a line on a terminal or in a notebook, or, on request, lines in a log.
+progress (:func:`track`): a bar on a terminal or in a notebook, or, on request, lines in a log.
 """
 
 from __future__ import annotations
 
 import contextlib
-import shutil
+import io
 import sys
-import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from datetime import timedelta
 from itertools import starmap
 from threading import Lock
 from typing import Any, TypeVar
@@ -27,6 +25,7 @@ from threadpoolctl import threadpool_limits
 __all__ = [
     "is_watched",
     "one_blas_thread",
+    "progress",
     "run_tasks",
     "send_tasks",
     "share_memory",
@@ -38,6 +37,7 @@ T = TypeVar("T")
 
 _PATIENCE = 2.0  # seconds before anything is shown
 _LIVE_PERIOD, _LOG_PERIOD = 0.2, 30.0  # seconds between two updates, and between two lines of a log
+_LOG_WIDTH = 80
 _is_verbose = ContextVar("is_verbose", default=False)
 _one_thread_lock = Lock()
 _one_thread_users: list[Any] = []  # the limits, and one entry for each running block
@@ -78,7 +78,8 @@ def one_blas_thread() -> Iterator[None]:
     """Run matrix products on one thread each: they are many and small here, and whole tasks run in parallel (``n_jobs``).
 
     Results then do not depend on the number of BLAS threads. The setting belongs to the process: overlapping threads share it,
-    and the last one to leave restores the original limits.
+    and the last one to leave restores the original limits. threadpoolctl lets only one thread limit OpenBLAS: the first that asks,
+    while it lives. Limits of all others do nothing, so that their products may differ in the last bits; see docs/cluster.md.
     """
     with _one_thread_lock:
         if not _one_thread_users:
@@ -166,7 +167,7 @@ def _shown(results: Iterable[Any], total: int, label: str | None) -> Generator[A
 
 @contextlib.contextmanager
 def verbosely(verbose: object) -> Iterator[None]:
-    """Write progress to stderr periodically within this context if there is neither a terminal nor a notebook."""
+    """Write progress to stderr, line by line, within this context if there is neither a terminal nor a notebook."""
     token = _is_verbose.set(bool(verbose) or _is_verbose.get())
     try:
         yield
@@ -175,55 +176,42 @@ def verbosely(verbose: object) -> Iterator[None]:
 
 
 def track(iterable: Iterable[T], total: int | None = None, label: str = "") -> Generator[T]:
-    """Yield the items; show how many are done, and the remaining time if the total is known.
-
-    On a terminal or in a notebook, a line appears after two seconds and disappears at the end, even after an error or
-    Ctrl-C. Elsewhere nothing is shown, or, within `verbosely`, a line every half minute and one at the end.
-    """
-    is_live = is_watched()
-    if not is_live and not (_is_verbose.get() and sys.stderr is not None):
-        yield from iterable
-        return
-    done, width, start = 0, 0, time.monotonic()
-    due = start + (_PATIENCE if is_live else _LOG_PERIOD)
-    try:
-        for done, item in enumerate(iterable, start=1):
+    """Yield the items, and show how many are done; see :func:`progress`."""
+    with progress(total, label) as advance:
+        for item in iterable:
             yield item
-            now = time.monotonic()
-            if now >= due:
-                line = _describe(done, total, label, now - start)
-                if is_live:
-                    width = _overwrite(line, width)
-                else:
-                    print(line, file=sys.stderr, flush=True)
-                due = now + (_LIVE_PERIOD if is_live else _LOG_PERIOD)
-    finally:
-        elapsed = time.monotonic() - start
-        if width:
-            _overwrite("", width)
-        elif not is_live and elapsed >= _PATIENCE:
-            print(_describe(done, None, label, elapsed), file=sys.stderr, flush=True)
+            advance(1)
 
 
-def _describe(done: int, total: int | None, label: str, elapsed: float) -> str:
-    """Return the line: the label, how much is done, and the remaining time at the pace so far."""
-    if not total:
-        return f"{label}: {done} done in {_duration(elapsed)}"
-    left = elapsed / done * max(total - done, 0)
-    return f"{label}: {min(done / total, 1):4.0%}, {_duration(left)} left"
+@contextlib.contextmanager
+def progress(total: int | None, label: str) -> Iterator[Callable[[int], Any]]:
+    """Show how much of the total is done; the context's value is a function to call with each number of finished items.
+
+    On a terminal or in a notebook, a bar appears after two seconds and disappears at the end. Elsewhere nothing is shown, or,
+    within `verbosely`, a line every half minute.
+    """
+    if is_watched():
+        options = {"file": sys.stderr, "leave": False, "mininterval": _LIVE_PERIOD}
+    elif _is_verbose.get() and sys.stderr is not None:
+        options = {"file": _Log(), "mininterval": _LOG_PERIOD, "ascii": True, "ncols": _LOG_WIDTH}
+    else:
+        yield lambda n: None  # noqa: ARG005
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # in a notebook without ipywidgets, tqdm draws with letters, and says so
+        from tqdm.auto import tqdm  # takes time that nobody waits for where nothing is shown
+    with tqdm(desc=label, total=total, delay=_PATIENCE, smoothing=0, **options) as bar:
+        yield bar.update
 
 
-def _duration(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))
+class _Log(io.TextIOBase):
+    """Standard error, where each state of a bar is a line of its own."""
 
-
-def _overwrite(line: str, width: int) -> int:
-    """Replace the current line, which has ``width`` characters, and return the new width."""
-    stream = sys.stdout if is_notebook() else sys.stderr  # a notebook shows stderr like an error
-    line = line[: shutil.get_terminal_size().columns - 1]
-    stream.write("\r" + line.ljust(width) + ("" if line else "\r"))
-    stream.flush()
-    return len(line)
+    def write(self, text: str) -> int:
+        """Write a bar; tqdm draws it over the last one."""
+        if line := text.strip():
+            print(line, file=sys.stderr, flush=True)
+        return len(text)
 
 
 def is_watched() -> bool:

@@ -143,36 +143,36 @@ SEED: Allowed = (
 )
 
 
-def allowed_values(kind: type[Any]) -> dict[str, Allowed]:
+def allowed_values(owner: type[Any]) -> dict[str, Allowed]:
     """Return the allowed values of each parameter of a class, in the order of its signature."""
     known: dict[str, Allowed] = {}
-    for base in reversed(kind.__mro__):
+    for base in reversed(owner.__mro__):
         known |= vars(base).get("_allowed", {})
-    return {name: known[name] for name in inspect.signature(kind).parameters}
+    return {name: known[name] for name in inspect.signature(owner).parameters}
 
 
 def words_of(allowed: Allowed) -> list[str]:
     """Return the words among the allowed values."""
-    return [word for one in allowed if isinstance(one, Words) for word in one.words]
+    return [word for alternative in allowed if isinstance(alternative, Words) for word in alternative.words]
 
 
 def check_value(name: str, owner: str, value: Any, allowed: Allowed) -> None:
     """Raise ParameterError unless the value of the parameter ``name`` of ``owner`` is allowed."""
-    if not any(one.accepts(value) for one in allowed):
-        wanted = [str(one) for one in allowed]
+    if not any(alternative.accepts(value) for alternative in allowed):
+        wanted = [str(alternative) for alternative in allowed]
         text = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
         shown = value.item() if isinstance(value, np.generic) else value
         raise ParameterError(f"{name} of {owner} must be {text}; got {shown!r}.")
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
-def parameters(kind: type[T]) -> type[T]:
+def parameters(owner: type[T]) -> type[T]:
     """Give a class the keyword parameters that it and its bases declare as ``name: type = default``.
 
     The class becomes a dataclass whose ``__init__`` only assigns, as scikit-learn requires. The first parameter of a class may
     be positional: ``depth: int = field(default=3, kw_only=False)``.
     """
-    return dataclass(eq=False, repr=False, kw_only=True)(kind)
+    return dataclass(eq=False, repr=False, kw_only=True)(owner)
 
 
 def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:

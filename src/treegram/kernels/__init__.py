@@ -29,7 +29,7 @@ from treegram.kernels.random_walk import AttributedWalk, RandomWalk
 from treegram.kernels.registry import KERNELS as KERNELS
 from treegram.kernels.registry import register_kernel as register_kernel
 from treegram.kernels.shortest_path import ShortestPath
-from treegram.kernels.statistics import StatisticsKernel
+from treegram.kernels.statistics_kernel import StatisticsKernel
 from treegram.kernels.wl import WL, WLCL, WLOA
 from treegram.kernels.wwl import WWL
 from treegram.structure.features import Features as Features

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from treegram._core.params import LIST, NOTHING, Number, Whole, parameters
+from treegram._core.params import LIST, NOTHING, Whole, parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel
@@ -17,7 +17,7 @@ from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.matching import Matchables, match_contributions, match_self_sums, match_sums
-from treegram.structure.hashing import GOLDEN, arc_hashes, mix
+from treegram.structure.hashing import GOLDEN, arc_hashes, mix_codes
 
 __all__ = ["CSM"]
 
@@ -65,9 +65,6 @@ class CSM(GraphKernel):
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
-    threshold : float, default=0.0
-        Nodes whose kernel is at most this in absolute value do not match. With 0 the kernel is exact; above 0, it loses
-        matchings that weigh no more than this (if the node kernel is at most 1), and may not be positive semidefinite.
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
@@ -89,7 +86,7 @@ class CSM(GraphKernel):
 
     Notes
     -----
-    Exact with ``threshold=0``: only what cannot matter in double precision is left out. Up to ``max_size=3``, for
+    Exact: only what cannot matter in double precision is left out. Up to ``max_size=3``, for
     undirected graphs without edge labels, time is the number of pairs of nodes times the mean degree, plus the number of
     pairs of triangles. If :math:`k_A` is 1, as it is without attributes, nodes and edges (``max_size=2``) are counted graph by
     graph, which is faster still. Otherwise each matching of fewer than ``max_size`` nodes is visited once, and their number grows
@@ -124,7 +121,6 @@ class CSM(GraphKernel):
     _allowed = {
         "max_size": (Whole(1),),
         "weights": (LIST, NOTHING),
-        "threshold": (Number(0),),
     }
 
     max_size: int = field(default=3, kw_only=False)
@@ -132,7 +128,6 @@ class CSM(GraphKernel):
     use_labels: bool = False
     gamma: float | str | None = None
     node_kernel: str | NodeKernel = "rbf"
-    threshold: float = 0.0
     missing_labels: str = "degree"
     use_edge_labels: bool = False
 
@@ -161,23 +156,20 @@ class CSM(GraphKernel):
     def _pair_sums(self, left: MatchView, right: MatchView | None) -> Floats:
         fitted = left if right is None else right
         nodes = None if right is None else right.nodes
-        sums = match_sums(left.nodes, nodes, fitted.node_kernel, len(fitted.weights), **self._options())
+        sums = match_sums(left.nodes, nodes, fitted.node_kernel, len(fitted.weights), n_jobs=self.n_jobs)
         return _by_largest_size(sums, fitted)
 
-    def _options(self) -> dict[str, Any]:
-        return {"threshold": float(self.threshold), "n_jobs": self.n_jobs}
-
-    def _raw_contributions(self, graphs: Graphs, described: MatchView, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+    def _raw_contributions(self, graphs: Graphs, view: MatchView, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Divide each matching equally among its nodes."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)
         fitted = self._view_graphs(self.graphs_[used])
-        sides = (described.nodes, fitted.nodes)
-        return match_contributions(*sides, fitted.node_kernel, fitted.weights, weights[used], **self._options())
+        sides = (view.nodes, fitted.nodes)
+        return match_contributions(*sides, fitted.node_kernel, fitted.weights, weights[used], n_jobs=self.n_jobs)
 
-    def _self_sums(self, described: MatchView) -> Floats:
-        max_size = len(described.weights)
-        sums = match_self_sums(described.nodes, described.node_kernel, max_size, **self._options())
-        return _by_largest_size(sums, described)
+    def _self_sums(self, view: MatchView) -> Floats:
+        max_size = len(view.weights)
+        sums = match_self_sums(view.nodes, view.node_kernel, max_size, n_jobs=self.n_jobs)
+        return _by_largest_size(sums, view)
 
 
 def _by_largest_size(sums: Floats, view: MatchView) -> Floats:
@@ -198,6 +190,6 @@ def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]
     # may have equal hashes, and sums of these could be equal for different edges.
     keys, inverse = np.unique(pairs, return_inverse=True)
     kinds = np.zeros(len(keys), np.uint64)
-    np.add.at(kinds, inverse, np.concatenate([mix.py_func(labels), mix.py_func(labels * GOLDEN)]))
+    np.add.at(kinds, inverse, np.concatenate([mix_codes(labels), mix_codes(labels * GOLDEN)]))
     indptr = np.searchsorted(keys, np.arange(n + 1) * n)
     return indptr, keys % max(n, 1), kinds

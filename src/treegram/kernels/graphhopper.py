@@ -20,7 +20,7 @@ from treegram.graphs import Graphs
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NodePairKernel, WeightedFeatures, node_blocks
 from treegram.structure.features import Features
-from treegram.structure.hashing import GOLDEN, mix
+from treegram.structure.hashing import GOLDEN, mix_codes
 from treegram.structure.visits import (
     DONE,
     GRAPH,
@@ -43,8 +43,8 @@ LARGEST_COUNT = 1e140  # products of counts up to this can be summed over any nu
 
 # For one visit: order and distances; paths from the root to each node; paths onward from it, by their number of edges,
 # and positions on paths, each as one flat array: as many entries per node as the graph's diameter needs.
-Scratch = namedtuple("Scratch", "order distance inward onward histogram")
-Records = namedtuple("Records", "columns counts")
+PathScratch = namedtuple("PathScratch", "order distance inward onward histogram")
+PositionRecords = namedtuple("PositionRecords", "columns counts")
 
 
 @parameters
@@ -149,7 +149,7 @@ def hop_features(graphs: Graphs, blocks: Hashes, *, n_jobs: int | None = None) -
     distinct, numbers = np.unique(blocks, return_inverse=True)
     # A column for each block and position, under a code that means the same in any collection.
     positions = np.arange(1, n_positions + 1, dtype=np.uint64) * GOLDEN
-    codes = mix.py_func(distinct[:, None] + positions).ravel()
+    codes = mix_codes(distinct[:, None] + positions).ravel()
     order = np.argsort(codes)
     column = np.empty(len(order), np.int64)
     column[order] = np.arange(len(order))
@@ -204,14 +204,14 @@ def _count_hops(graphs: Graphs, span: tuple[int, int], numbers: Ints) -> Any:
     n_entries = sizes * n_columns
     worst = first + int(np.append(n_entries, 0.0).argmax())
     purpose = f"Graph {worst}: the positions of its nodes on shortest paths"
-    scratch = Scratch(
+    scratch = PathScratch(
         order=order,
         distance=distance,
         inward=np.empty(largest),
         onward=allocate(int((sizes * (diameters[first:last] + 1)).max(initial=0)), np.float64, purpose),
         histogram=allocate(int(n_entries.max(initial=0)), np.float64, purpose),
     )
-    records, state = Records(np.empty(1024, np.int32), np.empty(1024)), start_at(first)
+    records, state = PositionRecords(np.empty(1024, np.int32), np.empty(1024)), start_at(first)
 
     def count_some(records: Any) -> int:
         asked = (halved, last)

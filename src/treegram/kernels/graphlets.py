@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treegram._core.errors import InvalidGraphError
-from treegram._core.jit import jit, pasted
+from treegram._core.jit import inlined, jit, pasted
 from treegram._core.parallel import run_tasks
 from treegram._core.params import Whole, parameters
 from treegram._core.types import Floats, Ints
@@ -42,10 +42,10 @@ NAMES: Mapping[tuple[str, int], str] = {
 SIZES = np.array([len(degrees) for degrees, _ in NAMES])
 
 # The graphs, with neighbors in both directions, and the number of the shape of each subgraph by its size and bits.
-Arrays = namedtuple("Arrays", "offsets indptr indices shapes")
+NeighborLists = namedtuple("NeighborLists", "offsets indptr indices shapes")
 # The subgraph being grown: members, bits of the pairs among the first ones, and for each node bits for the members next to it.
 # Candidates for member i + 1 are queue[at[i]] .. queue[ends[i] - 1].
-Scratch = namedtuple("Scratch", "members bits at ends beside queue")
+SubgraphScratch = namedtuple("SubgraphScratch", "members bits at ends beside queue")
 
 
 @parameters
@@ -146,12 +146,12 @@ def _count(graphs: Graphs, max_size: int, n_jobs: int | None, *, by_node: bool) 
     if graphs.directed:
         step = (step + step.T).sign().tocsr()
     _check_forecast(step, graphs.offsets, max_size)
-    arrays = Arrays(graphs.offsets, step.indptr.astype(np.int64), step.indices.astype(np.int64), _shapes())
+    arrays = NeighborLists(graphs.offsets, step.indptr.astype(np.int64), step.indices.astype(np.int64), _shapes())
     counts = np.zeros((n if by_node else len(graphs), len(NAMES)))
     tasks = []
     for first, last in graph_spans(graphs, NODES_PER_TASK):
         largest = int(graphs.sizes[first:last].max(initial=0))
-        scratch = Scratch(*np.zeros((4, LARGEST), np.int64), *np.zeros((2, largest), np.int64))
+        scratch = SubgraphScratch(*np.zeros((4, LARGEST), np.int64), *np.zeros((2, largest), np.int64))
         tasks.append((first, last, max_size, by_node, arrays, scratch, counts))
     for _ in run_tasks(count_subgraphs, tasks, n_jobs=n_jobs, label="graphlets"):
         pass
@@ -208,7 +208,7 @@ def _record(size, g, base, by_node, arrays, scratch, counts):
         counts[g, shape] += 1.0
 
 
-@jit
+@inlined
 def _push(v, size, root, base, arrays, scratch, end):
     """Add a member: mark its neighbors, and queue those that are new and come after the root; return the end of the queue."""
     for arc in range(arrays.indptr[base + v], arrays.indptr[base + v + 1]):

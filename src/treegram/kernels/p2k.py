@@ -181,17 +181,17 @@ class P2K(HasFeatures):
         return self.mode == "gmm" or self.standardize or self.attribute_width == "scale"
 
     def _feature_rows(self, graphs: Graphs) -> sp.csr_matrix:
-        described = self._view_graphs(graphs)
-        rows = sp.hstack(self._bin_counts(described), format="csr")
+        view = self._view_graphs(graphs)
+        rows = sp.hstack(self._bin_counts(view), format="csr")
         if self.normalize:
-            rows = sp.csr_matrix(sp.diags_array(inverse_roots(self._self_sums(described)[0])) @ rows)
+            rows = sp.csr_matrix(sp.diags_array(inverse_roots(self._self_sums(view)[0])) @ rows)
         return rows
 
-    def _bin_counts(self, described: BinView) -> list[sp.csr_matrix]:
+    def _bin_counts(self, view: BinView) -> list[sp.csr_matrix]:
         """Count the nodes in each bin of the fitted graphs, for each iteration."""
-        if described is self._fitted:
-            return [bin_counts(fitted, fitted) for fitted in self._binned(described)]
-        pairs = zip(self._binned(self._fitted), self._binned(described), strict=True)
+        if view is self._fitted:
+            return [bin_counts(fitted, fitted) for fitted in self._binned(view)]
+        pairs = zip(self._binned(self._fitted), self._binned(view), strict=True)
         return [bin_counts(fitted, new) for fitted, new in pairs]
 
     # ---------------------------------------------------------------- explanations
@@ -204,9 +204,9 @@ class P2K(HasFeatures):
         n_bins = [counts.shape[1] for counts in self._bin_counts(self._fitted)]
         return [f"iteration {t}, bin {i}" for t, n in enumerate(n_bins) for i in range(n)].__getitem__
 
-    def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+    def _raw_column_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Treat each node as its own graph: it contributes to the bins that it falls into."""
-        alone = replace(described, n_graphs=graphs.n_nodes, graph_ids=np.arange(graphs.n_nodes))
+        alone = replace(view, n_graphs=graphs.n_nodes, graph_ids=np.arange(graphs.n_nodes))
         contributions: Floats = sp.hstack(self._bin_counts(alone), format="csr") @ weights
         return contributions
 
@@ -259,24 +259,24 @@ class P2K(HasFeatures):
             steps=grid["n_iterations"],
         )
 
-    def _binned(self, described: BinView) -> Iterator[Binned]:
+    def _binned(self, view: BinView) -> Iterator[Binned]:
         """Yield the bins of all nodes, iteration by iteration."""
-        draws, widths, n_iterations = self._draws, self._widths[:, None], len(described.labels) - 1
-        columns: Any = [described.columns] * (n_iterations + 1)
-        if described.step is not None:
-            columns = propagate(described.step, described.columns, n_iterations)
+        draws, widths, n_iterations = self._draws, self._widths[:, None], len(view.labels) - 1
+        columns: Any = [view.columns] * (n_iterations + 1)
+        if view.step is not None:
+            columns = propagate(view.step, view.columns, n_iterations)
         for t, spread in enumerate(columns):
             projected = spread.T * draws.directions[t][:, None]
             bins = hash_values(projected, draws.offsets[t][:, None], widths)
-            yield Binned(described.n_graphs, described.graph_ids, described.labels[t], bins)
+            yield Binned(view.n_graphs, view.graph_ids, view.labels[t], bins)
 
     def _pair_sums(self, left: BinView, right: BinView | None) -> Floats:
         others = repeat(None) if right is None else self._binned(right)
         products = (bin_products(*pair, n_jobs=self.n_jobs) for pair in zip(self._binned(left), others, strict=False))
         return left.add_up(products, left.n_graphs, (left if right is None else right).n_graphs)
 
-    def _self_sums(self, described: BinView) -> Floats:
-        return described.add_up((bin_squares(own) for own in self._binned(described)), described.n_graphs)
+    def _self_sums(self, view: BinView) -> Floats:
+        return view.add_up((bin_squares(own) for own in self._binned(view)), view.n_graphs)
 
 
 def _scaling(vectors: Floats) -> tuple[Floats, Floats]:

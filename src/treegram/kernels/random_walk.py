@@ -24,7 +24,7 @@ from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.products import sum_rows
 from treegram.pairsum.walks import WalkNodes, walk_contributions, walk_self_sums, walk_sums
 from treegram.structure.features import Features, gather, order_by_row
-from treegram.structure.hashing import GOLDEN, arc_hashes, edge_name, mix, node_name
+from treegram.structure.hashing import GOLDEN, arc_hashes, edge_name, mix_codes, node_name
 
 __all__ = ["AttributedWalk", "RandomWalk"]
 
@@ -156,13 +156,13 @@ class RandomWalk(ExplicitKernel):
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
         return walk_sums(left, right, n_jobs=self.n_jobs) if self._in_pairs else super()._pair_sums(left, right)
 
-    def _self_sums(self, described: Any) -> Floats:
-        return walk_self_sums(described, n_jobs=self.n_jobs) if self._in_pairs else super()._self_sums(described)
+    def _self_sums(self, nodes: Any) -> Floats:
+        return walk_self_sums(nodes, n_jobs=self.n_jobs) if self._in_pairs else super()._self_sums(nodes)
 
-    def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_contributions(self, graphs: Graphs, nodes: Any, weights: Floats, *, spread: bool) -> Floats:
         if self._in_pairs:
-            return walk_contributions(described, self._fitted, weights, n_jobs=self.n_jobs)
-        return super()._raw_contributions(graphs, described, weights, spread=spread)
+            return walk_contributions(nodes, self._fitted, weights, n_jobs=self.n_jobs)
+        return super()._raw_contributions(graphs, nodes, weights, spread=spread)
 
     def _feature_rows(self, graphs: Graphs) -> sp.csr_matrix:
         if self._in_pairs:
@@ -177,15 +177,15 @@ class RandomWalk(ExplicitKernel):
 
     def _weighted(self, graphs: Graphs, decays: Sequence[float], *, by_node: bool) -> list[WalkFeatures]:
         if self._has_labels:
-            scale, found = 1.0, _label_sequences(self, graphs, self.n_steps or 0, by_node=by_node)
+            scale, sequences = 1.0, _label_sequences(self, graphs, self.n_steps or 0, by_node=by_node)
         else:
             scale, n_steps = self._extent(graphs, max(decays))
-            found = _numbers_of_walks(graphs, n_steps, scale, by_node=by_node)
+            sequences = _numbers_of_walks(graphs, n_steps, scale, by_node=by_node)
         weighted = []
-        for weights in np.sqrt(self._weights(found.steps, decays, scale)):
-            counts = found.counts.copy()
+        for weights in np.sqrt(self._weights(sequences.steps, decays, scale)):
+            counts = sequences.counts.copy()
             counts.data *= weights[counts.indices]
-            weighted.append(replace(found, counts=counts))
+            weighted.append(replace(sequences, counts=counts))
         return weighted
 
     def _weights(self, steps: Ints, decays: Sequence[float], scale: float = 1.0) -> Floats:
@@ -326,11 +326,11 @@ class AttributedWalk(GraphKernel):
     def _pair_sums(self, left: WalkNodes, right: WalkNodes | None) -> Floats:
         return walk_sums(left, right, n_jobs=self.n_jobs)
 
-    def _self_sums(self, described: WalkNodes) -> Floats:
-        return walk_self_sums(described, n_jobs=self.n_jobs)
+    def _self_sums(self, nodes: WalkNodes) -> Floats:
+        return walk_self_sums(nodes, n_jobs=self.n_jobs)
 
-    def _raw_contributions(self, graphs: Graphs, described: WalkNodes, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
-        return walk_contributions(described, self._fitted, weights, n_jobs=self.n_jobs)
+    def _raw_contributions(self, graphs: Graphs, nodes: WalkNodes, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+        return walk_contributions(nodes, self._fitted, weights, n_jobs=self.n_jobs)
 
 
 def _describe_walks(
@@ -410,15 +410,15 @@ def _label_sequences(kernel: RandomWalk, graphs: Graphs, n_steps: int, *, by_nod
             starts = np.repeat(np.tile(np.arange(n), len(matrices)), n_walks)
             arcs = np.repeat(np.repeat(np.array([*matrices], np.int64), n), n_walks)
             rests = level.codes[longer.indices]
-            codes = mix.py_func(mix.py_func(rests + bonds[arcs] * GOLDEN) + labels[starts] * GOLDEN)
+            codes = mix_codes(mix_codes(rests + bonds[arcs] * GOLDEN) + labels[starts] * GOLDEN)
             order, stops = order_by_row(starts, n)
             level, seen = gather(np.append(0, stops), codes[order], longer.data[order])
             nodes, arcs, rests = (column[order[seen]] for column in (starts, arcs, rests))
         counts = level.counts if by_node else sum_rows(level.counts, graphs.offsets)
         levels.append((counts, level.codes, np.full(len(nodes), k), nodes, arcs, rests))
     all_counts, *columns = zip(*levels, strict=True)
-    codes, *described = map(np.concatenate, columns)
+    codes, *fields = map(np.concatenate, columns)
     order = np.argsort(codes)
     counts = sp.hstack(all_counts, format="csr")[:, order]
     counts.sort_indices()
-    return WalkFeatures(counts, codes[order], *(column[order] for column in described))
+    return WalkFeatures(counts, codes[order], *(column[order] for column in fields))

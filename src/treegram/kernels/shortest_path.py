@@ -159,7 +159,7 @@ class ShortestPath(GraphKernel):
         columns = None if right is None else right.ends
         return path_sums(left.ends, columns, fitted.node_kernel, weights, n_jobs=self.n_jobs)
 
-    def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+    def _raw_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Divide what each pair of ends adds equally between the two."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)  # a support vector machine has few of these
         view = self._fitted if len(used) == len(weights) else self._view_graphs(self.graphs_[used])
@@ -179,6 +179,6 @@ class ShortestPath(GraphKernel):
             shares[order] = 0.5 * (shares[order] + sums(new.reversed(), fitted.reversed()))
         return shares
 
-    def _self_sums(self, described: PathView) -> Floats:
-        weights = self._length_weights(described.ends)
-        return path_self_sums(described.ends, described.node_kernel, weights, n_jobs=self.n_jobs)
+    def _self_sums(self, view: PathView) -> Floats:
+        weights = self._length_weights(view.ends)
+        return path_self_sums(view.ends, view.node_kernel, weights, n_jobs=self.n_jobs)

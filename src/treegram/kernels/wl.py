@@ -18,7 +18,7 @@ from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NodePairKernel
 from treegram.structure.features import Features, gather
-from treegram.structure.hashing import GOLDEN, mix
+from treegram.structure.hashing import GOLDEN, mix_codes
 from treegram.structure.wl import ColorFeatures, color_features, read_color, wl_colors
 
 __all__ = ["COLORS", "COLOR_GRID", "WL", "WLCL", "WLOA", "color_groups"]
@@ -226,7 +226,7 @@ def _unfold(colors: ColorFeatures) -> UnfoldedColors:
     ends = np.cumsum(counts)
     places = np.repeat(colors.counts.indices, counts)
     numbers = np.arange(1, len(places) + 1) - np.repeat(ends - counts, counts)
-    codes = mix.py_func(colors.codes[places] + numbers.astype(np.uint64) * GOLDEN)
+    codes = mix_codes(colors.codes[places] + numbers.astype(np.uint64) * GOLDEN)
     indptr = np.concatenate([[0], ends])[colors.counts.indptr]
     features, seen = gather(indptr, codes, np.ones(len(codes)))
     return UnfoldedColors(features.counts, features.codes, colors, places[seen], numbers[seen])

@@ -208,9 +208,9 @@ class WWL(GraphKernel):
         K = np.where(has_nodes, np.exp(-distances[:, None] / widths), 0.0)
         return K.reshape(K.shape[0] * K.shape[1], *K.shape[2:])
 
-    def _self_sums(self, described: Distributions) -> Floats:
-        n_points = len(described.n_iterations) * len(described.widths)
-        return np.tile((np.diff(described.offsets) > 0).astype(float), (n_points, 1))
+    def _self_sums(self, view: Distributions) -> Floats:
+        n_points = len(view.n_iterations) * len(view.widths)
+        return np.tile((np.diff(view.offsets) > 0).astype(float), (n_points, 1))
 
 
 # -------------------------------------------------------------------- compiled

@@ -28,7 +28,7 @@ import numpy as np
 
 from treegram._core.jit import contracted, jit, pasted
 from treegram._core.machine import allocate, require
-from treegram._core.parallel import run_tasks
+from treegram._core.parallel import progress, run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel, is_one
 from treegram.pairsum.products import feature_products, sum_rows
@@ -44,7 +44,7 @@ from treegram.pairsum.tiles import (
     number_alike,
 )
 from treegram.structure.features import Features, first_from, gather
-from treegram.structure.hashing import GOLDEN, mix
+from treegram.structure.hashing import GOLDEN, mix_codes
 
 __all__ = ["Matchables", "match_contributions", "match_self_sums", "match_sums"]
 
@@ -55,11 +55,11 @@ ROWS_PER_TASK = 1024  # rows of one task that computes contributions
 
 # The row graphs: their nodes (as ``pairsum.tiles`` takes them), arcs with the kinds of their edges (from 1), and triangles.
 # Neighbors are numbered within their graph.
-Graphs = namedtuple("Graphs", "rows offsets indptr indices codes triangles triangle_starts")
+RowGraphs = namedtuple("RowGraphs", "rows offsets indptr indices codes triangles triangle_starts")
 # A tile of columns with the same, numbered by column; triangles (3, n) are sorted by their first column.
 Tile = namedtuple("Tile", "columns indptr indices codes triangles")
-# The node kernel, and the value below which it is 0; the weight that a matching needs to count; bits of an arc's code.
-Limits = namedtuple("Limits", "kernel threshold floor bits")
+# The node kernel; the weight that a matching needs to count; bits of an arc's code.
+Limits = namedtuple("Limits", "kernel floor bits")
 # For one row graph: kappa, the window of each row outside which it is 0, kappa summed over the columns' neighbors, and numbers
 # per column.
 Closed = namedtuple("Closed", "kappa windows right left both one two three")
@@ -98,13 +98,11 @@ def match_sums(
     node_kernel: NodeKernel,
     max_size: int,
     *,
-    threshold: float = 0.0,
     n_jobs: int | None = None,
 ) -> Floats:
     """Return the sum over all connected matchings of s nodes, for each pair of graphs and s = 1 .. max_size.
 
-    ``right=None`` means left with itself, which costs half. Pairs of nodes whose kernel is at most ``threshold`` in absolute
-    value are not matched.
+    ``right=None`` means left with itself, which costs half.
 
     Returns
     -------
@@ -113,28 +111,26 @@ def match_sums(
     """
     left = _without_vectors(left, node_kernel)
     columns = left if right is None else _without_vectors(right, node_kernel)
-    if _can_count([left, columns], node_kernel, max_size, threshold):
+    if _can_count([left, columns], node_kernel, max_size):
         return np.stack([_count_products(left, columns, size) for size in range(1, max_size + 1)])
     sums = np.zeros((max_size, left.n_graphs, columns.n_graphs))
     if len(left.blocks) and len(columns.blocks):
-        job = _MatchJob.prepare(left, columns, node_kernel, max_size, threshold)
+        job = _MatchJob.prepare(left, columns, node_kernel, max_size)
         tiles = cut(columns.offsets, 1 + len(columns.blocks) // TILE_COLUMNS)
         fill_matrix(_tile_sums, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="matchings")
     return sums
 
 
-def match_self_sums(
-    nodes: Matchables, node_kernel: NodeKernel, max_size: int, *, threshold: float = 0.0, n_jobs: int | None = None
-) -> Floats:
+def match_self_sums(nodes: Matchables, node_kernel: NodeKernel, max_size: int, *, n_jobs: int | None = None) -> Floats:
     """Return the sums of each graph with itself: the diagonal of :func:`match_sums`, shape (max_size, n_graphs)."""
     nodes = _without_vectors(nodes, node_kernel)
     sums = np.zeros((max_size, nodes.n_graphs))
-    if _can_count([nodes], node_kernel, max_size, threshold):
+    if _can_count([nodes], node_kernel, max_size):
         for size in range(1, max_size + 1):
             counted, symmetries = _count(nodes, size)
             sums[size - 1] = (sum_rows(counted.counts, nodes.offsets) / size).power(2) @ symmetries
     elif len(nodes.blocks):
-        job = _MatchJob.prepare(nodes, nodes, node_kernel, max_size, threshold)
+        job = _MatchJob.prepare(nodes, nodes, node_kernel, max_size)
         tiles = cut(nodes.offsets, 1 + len(nodes.blocks) // TILE_COLUMNS)
         results = run_tasks(_own_sums, [(job, span) for span in tiles], n_jobs=n_jobs, label="matchings")
         for span, own in zip(tiles, results, strict=True):
@@ -149,7 +145,6 @@ def match_contributions(
     size_weights: Floats,
     weights: Floats,
     *,
-    threshold: float = 0.0,
     n_jobs: int | None = None,
 ) -> Floats:
     """Return what each node on the left adds to the sums of size_weights[s] weights[i, j] S_s(G, G_i) over the graphs on the right.
@@ -162,7 +157,7 @@ def match_contributions(
     contributions = np.zeros((len(left.blocks), weights.shape[1]))
     size_weights = size_weights / np.arange(1, max_size + 1)
     spans = cut(left.offsets, 1 + len(left.blocks) // ROWS_PER_TASK)
-    if _can_count([left, right], node_kernel, max_size, threshold):
+    if _can_count([left, right], node_kernel, max_size):
         for size in range(1, max_size + 1):
             theirs, symmetries = _count(right, size)
             totals = sum_rows(theirs.counts, right.offsets).multiply(symmetries / size).tocsr().T @ weights
@@ -170,7 +165,7 @@ def match_contributions(
         return contributions
     if not len(left.blocks) or not len(right.blocks):
         return contributions
-    job = _MatchJob.prepare(left, right, node_kernel, max_size, threshold)
+    job = _MatchJob.prepare(left, right, node_kernel, max_size)
     tasks = [(job, rows, size_weights, weights) for rows in spans]
     results = run_tasks(_row_contributions, tasks, n_jobs=n_jobs, label="matchings")
     for (first, last), own in zip(spans, results, strict=True):
@@ -181,9 +176,9 @@ def match_contributions(
 # -------------------------------------------------------------------- counting
 
 
-def _can_count(sides: list[Matchables], node_kernel: NodeKernel, max_size: int, threshold: float) -> bool:
+def _can_count(sides: list[Matchables], node_kernel: NodeKernel, max_size: int) -> bool:
     """Check that the node kernel is 1 within each block, and matchings are so small that counts give their sums."""
-    return max_size <= 2 and threshold < 1 and is_one(node_kernel, *(nodes.vectors for nodes in sides))
+    return max_size <= 2 and is_one(node_kernel, *(nodes.vectors for nodes in sides))
 
 
 def _count_products(left: Matchables, right: Matchables, size: int) -> Floats:
@@ -209,7 +204,7 @@ def _count(nodes: Matchables, size: int) -> tuple[Features, Floats]:
     sources = np.repeat(np.arange(n), np.diff(nodes.indptr))
     forward = nodes.blocks[sources]
     for item in (nodes.kinds, nodes.blocks[nodes.indices]):
-        forward = mix.py_func(forward * GOLDEN + item + GOLDEN)
+        forward = mix_codes(forward * GOLDEN + item + GOLDEN)
     backward = forward[np.lexsort((sources, nodes.indices))]  # of the same edge from its other end
     features, firsts = gather(nodes.indptr, np.minimum(forward, backward), np.ones(len(sources)))
     features.counts.sum_duplicates()
@@ -229,18 +224,15 @@ class _MatchJob:
     """Everything that the tiles of one computation have in common."""
 
     layout: Layout
-    left: Any  # Graphs
+    left: Any  # RowGraphs
     right: Any
     max_size: int
     is_closed: bool  # the closed forms apply
-    threshold: float
     floor: float  # matchings that weigh no more are left out
     bits: int  # of an arc's code
 
     @classmethod
-    def prepare(
-        cls, left: Matchables, right: Matchables, node_kernel: NodeKernel, max_size: int, threshold: float
-    ) -> _MatchJob:
+    def prepare(cls, left: Matchables, right: Matchables, node_kernel: NodeKernel, max_size: int) -> _MatchJob:
         """Number the kinds of edges consistently on both sides, and choose between closed forms and enumeration."""
         n_kinds, codes = number_alike(left.kinds, right.kinds)
         bits = max(n_kinds.bit_length(), 1)
@@ -253,7 +245,7 @@ class _MatchJob:
         exponent = 53 * np.log(2) + _log_most_matchings([left, right], max_size)
         layout = Layout.make(left, right, node_kernel, exponent)
         graphs = [
-            Graphs(
+            RowGraphs(
                 Rows(side.blocks, side.vectors, side.projections),
                 nodes.offsets,
                 nodes.indptr,
@@ -269,7 +261,6 @@ class _MatchJob:
             right=graphs[1],
             max_size=max_size,
             is_closed=is_closed,
-            threshold=threshold,
             floor=float(np.exp(-exponent)) if isinstance(node_kernel, Gaussian) else 0.0,
             bits=bits,
         )
@@ -349,8 +340,11 @@ def _sum_cliques(job: _MatchJob, tile: Any, rows: Span, held: Any, out: Floats) 
 
 def _calls(job: _MatchJob, tile: Any, rows: Span) -> Iterator[tuple[Span, Any]]:
     """Yield spans of row graphs for one call of a compiled loop each, with their node kernel."""
-    for graphs, kernel in job.layout.calls(rows, tile.columns):
-        yield graphs, Limits(kernel, job.threshold, job.floor, job.bits)
+    offsets = job.left.offsets
+    with progress(int(offsets[rows[1]] - offsets[rows[0]]), "matchings") as advance:  # shown if one tile takes long
+        for graphs, kernel in job.layout.calls(rows, tile.columns):
+            yield graphs, Limits(kernel, job.floor, job.bits)
+            advance(int(offsets[graphs[1]] - offsets[graphs[0]]))
 
 
 def _tile(job: _MatchJob, span: Span) -> Any:
@@ -441,16 +435,12 @@ def list_triangles(offsets, indptr, indices, starts, triangles):
 @contracted
 def _fill_kappa(g, first_graph, graphs, tile, limits, held):
     """Fill kappa (rows of graph g x columns) and its windows; kernel values begin with the rows of ``first_graph``."""
-    first, last, threshold = graphs.offsets[g], graphs.offsets[g + 1], limits.threshold
+    first, last = graphs.offsets[g], graphs.offsets[g + 1]
     kappa, windows = held.kappa, held.windows
     kernel_rows(first, last, graphs.offsets[first_graph], graphs.rows, tile.columns, limits.kernel, kappa, windows)
     for v in range(last - first):
         clear(kappa[v, : windows[v, 0]])
         clear(kappa[v, windows[v, 1] :])
-    for v in range(last - first if threshold > 0.0 else 0):
-        for j in range(windows[v, 0], windows[v, 1]):
-            if abs(kappa[v, j]) <= threshold:
-                kappa[v, j] = 0.0
 
 
 # -------------------------------------------------------------------- compiled: closed forms, up to three nodes

@@ -60,9 +60,9 @@ LANES = 8  # columns in a vector of the widest processors, and numbers in a cach
 SLACK = 1.25  # by how much the window of such rows may exceed their own, on average
 
 # Sparse features: those of the node v are the entries indptr[v] .. indptr[v + 1] - 1.
-Entries = namedtuple("Entries", "indptr indices data")
+FeatureEntries = namedtuple("FeatureEntries", "indptr indices data")
 # Nodes in rows, with their graphs and sparse features.
-Rows = namedtuple("Rows", "graphs blocks vectors projections indptr indices data")
+FeatureRows = namedtuple("FeatureRows", "graphs blocks vectors projections indptr indices data")
 # The columns that have each feature. ``slots[t]`` is the dense row of a common feature among those of its block, or -1. A
 # rare feature has the columns listed[ends[t - 1] .. ends[t] - 1]. The sums of features of one kind and block are gathered in one
 # lane, a number per column: ``lanes[t]`` is the feature's, or -1 if its kind has none. ``lane_kinds`` has the kind of each lane
@@ -70,12 +70,12 @@ Rows = namedtuple("Rows", "graphs blocks vectors projections indptr indices data
 Inverted = namedtuple("Inverted", "slots lanes lane_kinds dense ends listed values")
 # The kind of each feature and its weights (n_kinds, n_weights); the kinds of a group are starts[group] .. starts[group + 1] - 1.
 Weights = namedtuple("Weights", "kinds weights starts")
-# Scratch arrays: AT_ONCE rows of node kernels; lanes; bins, which gather the sums of each kind by graph and are weighted at the end;
+# TileScratch arrays: AT_ONCE rows of node kernels; lanes; bins, which gather the sums of each kind by graph and are weighted at the end;
 # totals of the row graph; flags of the lanes and of the bins in use; two small ones; and of the rows' common features, which wait until
 # all these rows are seen: the index of each slot among them or -1, the features, and the factor that each row has for each. Lanes,
 # bins, totals and flags are zero before and after.
-Scratch = namedtuple(
-    "Scratch", "held joined bins totals lanes_in_use bins_in_use window chosen slot_indices waiting factors"
+TileScratch = namedtuple(
+    "TileScratch", "held joined bins totals lanes_in_use bins_in_use window chosen slot_indices waiting factors"
 )
 
 
@@ -210,8 +210,8 @@ class _NodeJob:
     """Everything that the tiles of one computation have in common."""
 
     layout: Layout
-    rows: Any  # Rows
-    entries: Any  # Entries of the columns
+    rows: Any  # FeatureRows
+    entries: Any  # FeatureEntries of the columns
     weights: Any  # Weights
     lanes: _Lanes
     diagonal: Floats  # (n_groups, n_weights, n_graphs): what features of single nodes add to it
@@ -233,7 +233,7 @@ class _NodeJob:
         lanes = _Lanes.choose(
             support, feature_blocks, layout.right.blocks, layout.n_blocks, kinds, len(weighting.groups)
         )
-        # Rows of one graph and block by projection: neighbors have nearly the same window, and are summed together.
+        # FeatureRows of one graph and block by projection: neighbors have nearly the same window, and are summed together.
         row_order = order_by(left.graph_ids, left.n_graphs, layout.left.by_block)
         side, rows = layout.left.taken(row_order), _arranged(left.features, row_order, order)
         if len(weighting.groups) > 1:
@@ -241,7 +241,7 @@ class _NodeJob:
         same = left is right
         return cls(
             layout=replace(layout, left=side, right=side if same else layout.right),
-            rows=Rows(left.graph_ids, side.blocks, side.vectors, side.projections, *rows),
+            rows=FeatureRows(left.graph_ids, side.blocks, side.vectors, side.projections, *rows),
             entries=rows if same else _arranged(right.features, np.arange(len(right.blocks)), order),
             weights=Weights(
                 kinds, weighting.weights, np.searchsorted(weighting.groups, np.arange(weighting.n_groups + 1))
@@ -318,7 +318,7 @@ def _arranged(features: sp.csr_matrix, row_order: Ints, order: Ints) -> Any:
     indptr, indices, data = np.zeros_like(features.indptr), np.empty_like(features.indices), np.empty(features.nnz)
     entries = (features.indptr, features.indices, features.data)
     n = arrange(entries, row_order, numbers, len(order), (indptr, indices, data))
-    return Entries(indptr, indices[:n], data[:n])
+    return FeatureEntries(indptr, indices[:n], data[:n])
 
 
 @dataclass(frozen=True)
@@ -410,7 +410,7 @@ def _add_tile(
     inverted = _invert(job, order, positions, len(columns.graphs))
     n_lanes, width = job.lanes.lane_kinds.shape[1] - 1, len(columns.graphs)
     n_kinds = len(job.weights.weights)
-    scratch = Scratch(
+    scratch = TileScratch(
         held=aligned(AT_ONCE, width),
         joined=aligned(n_lanes, width),
         bins=np.zeros((n_kinds, n_graphs)),
@@ -623,7 +623,7 @@ def _rows_at_once(v, stop, window, graphs, blocks, row_projections, reach, proje
     last = v + AT_ONCE - 1
     if last >= stop or graphs[last] != graphs[v] or blocks[last] != blocks[v]:
         return 1
-    # Rows are sorted by projection: the windows of the others lie between the first and the last.
+    # FeatureRows are sorted by projection: the windows of the others lie between the first and the last.
     low, high = window_of(row_projections[last], reach, projections, columns[0], columns[1])
     if (high - window[0]) * 2 > SLACK * (high - low + window[1] - window[0]):
         return 1

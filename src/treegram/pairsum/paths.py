@@ -27,7 +27,7 @@ import numpy as np
 
 from treegram._core.jit import contracted, jit
 from treegram._core.machine import require
-from treegram._core.parallel import run_tasks
+from treegram._core.parallel import progress, run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.tiles import (
@@ -55,7 +55,7 @@ Partners = namedtuple("Partners", "starts partners lengths counts")
 # whether all of these are 1. The spots of column j begin at stops[j, 0]; those of length at most d end before stops[j, d].
 Listed = namedtuple("Listed", "spots weights is_plain stops")
 # For one row graph: the node kernel of its rows with all columns, windows, and sums by length, also as one long row.
-Held = namedtuple("Held", "kernel windows reached blurred long_reached long_blurred")
+EndScratch = namedtuple("EndScratch", "kernel windows reached blurred long_reached long_blurred")
 
 
 @dataclass(frozen=True)
@@ -219,11 +219,14 @@ def _sum_columns(job: _PathJob, order: Ints, columns: Any, graphs: Span, n_sums:
     """Return the sums of some consecutive graphs on the left with the ``n_sums`` graphs that the columns belong to."""
     paths = (job.row_partners, _list_partners(job, order), job.length_weights)
     offsets, out = job.layout.left.offsets, np.zeros((graphs[1] - graphs[0], n_sums))
-    held = _held(job, graphs, len(order), paths[1].stops.shape[1] - 1)
-    for (start, stop), kernel in job.layout.calls(graphs, columns):
-        state = np.array([start, offsets[start], start, stop, STEPS_PER_CALL])
-        while state[1] < offsets[stop]:
-            sum_tile(state, offsets, job.layout.rows, columns, kernel, paths, held, out[start - graphs[0] :])
+    scratch = _new_scratch(job, graphs, len(order), paths[1].stops.shape[1] - 1)
+    with progress(int(offsets[graphs[1]] - offsets[graphs[0]]), "path sums") as advance:  # shown if one tile takes long
+        for (start, stop), kernel in job.layout.calls(graphs, columns):
+            state = np.array([start, offsets[start], start, stop, STEPS_PER_CALL])
+            while state[1] < offsets[stop]:
+                row = state[1]
+                sum_tile(state, offsets, job.layout.rows, columns, kernel, paths, scratch, out[start - graphs[0] :])
+                advance(int(state[1] - row))
     return out * 2.0 if job.both_ways else out
 
 
@@ -243,14 +246,14 @@ def _list_partners(job: _PathJob, columns: Ints) -> Any:
     return listed
 
 
-def _held(job: _PathJob, graphs: Span, n_columns: int, longest: int) -> Any:
+def _new_scratch(job: _PathJob, graphs: Span, n_columns: int, longest: int) -> Any:
     """Return room for the node kernel of any of the row graphs with a tile, and for the sums over its paths."""
     sizes = np.diff(job.layout.left.offsets[graphs[0] : graphs[1] + 1])
     largest, rows = int(sizes.max(initial=0)), 2 * longest + len(job.length_weights) + 1
     require(8.0 * n_columns * (largest + rows), f"Graph {graphs[0] + sizes.argmax()}: the sums over its paths")
     reached = np.empty((longest + len(job.length_weights), n_columns))
     blurred = np.empty((longest + 1, n_columns))
-    return Held(
+    return EndScratch(
         kernel=np.empty((largest, n_columns)),
         windows=np.empty((largest, 2), np.int64),
         reached=reached,
@@ -366,10 +369,10 @@ def _meet(kernel, window, top, spots, weights, is_plain, stops, reached, graphs,
 
 
 @contracted
-def sum_tile(state, offsets, rows, columns, kernel, paths, held, out):
+def sum_tile(state, offsets, rows, columns, kernel, paths, scratch, out):
     """Add the sums of the graphs g = base .. last - 1 in rows with one tile to out[g - base, graph of column], row by row.
 
-    ``state`` is (graph, row, base, last, budget). After about ``budget`` steps it holds the position to resume at, and ``held``
+    ``state`` is (graph, row, base, last, budget). After about ``budget`` steps it holds the position to resume at, and ``scratch``
     the node kernel of that graph. ``paths`` is (partners of the rows, spots of the columns, weights of the lengths): the kernel
     of two lengths that differ by i is weights[i]. Named tuples are unpacked first: each attribute access costs a reference count.
     """
@@ -377,7 +380,7 @@ def sum_tile(state, offsets, rows, columns, kernel, paths, held, out):
     starts, partners, lengths, counts = paths[0]
     spots, weights, is_plain, stops = paths[1]
     length_weights, graphs = paths[2], columns.graphs
-    values, windows, reached, blurred, long_reached, long_blurred = held
+    values, windows, reached, blurred, long_reached, long_blurred = scratch
     n_columns, longest, n_weights, steps = len(graphs), stops.shape[1] - 1, len(length_weights), 0
     is_blurred = n_weights > 1 or length_weights[0] != 1.0
     while g < last_graph:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from treegram._core.jit import as_bits, as_float, contracted, jit
+from treegram._core.jit import contracted, jit
 from treegram._core.parallel import run_tasks, send_tasks, share_memory
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
@@ -350,7 +350,8 @@ def power_of_2(x):
     low = (1.0 + r * _C1) + r2 * (_C2 + r * _C3)
     mid = (_C4 + r * _C5) + r2 * (_C6 + r * _C7)
     high = (_C8 + r * _C9) + r2 * (_C10 + r * _C11)
-    power = as_float(as_bits(low + r4 * (mid + r4 * high)) + (as_bits(shifted) << 52))
+    bits = np.float64(low + r4 * (mid + r4 * high)).view(np.int64)
+    power = np.int64(bits + (np.float64(shifted).view(np.int64) << 52)).view(np.float64)
     return power if x > _UNDERFLOW else 0.0
 
 

@@ -24,7 +24,7 @@ from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.maps import VectorMap, evaluate
 from treegram.structure.features import runs
-from treegram.structure.hashing import mix
+from treegram.structure.hashing import mix_codes
 
 __all__ = [
     "Entries",
@@ -218,7 +218,7 @@ def place_trees(codes: Hashes, n_components: int, n_columns: int, seed: int) -> 
     tree_seed = random.integers(2**64, dtype=np.uint64)
     component_signs = random.choice((-1.0, 1.0), n_components)
     # 32 bits of a mixed code make the column, another bit the sign.
-    bits = mix.py_func(mix.py_func(codes + tree_seed) ^ tree_seed)
+    bits = mix_codes(mix_codes(codes + tree_seed) ^ tree_seed)
     columns = ((bits & _LOW_32) * np.uint64(n_columns)) >> _S32
     return columns.astype(np.int64), np.where(bits >> _S63, 1.0, -1.0), component_signs
 

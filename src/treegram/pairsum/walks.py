@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from treegram._core.jit import contracted
 from treegram._core.machine import require
-from treegram._core.parallel import run_tasks
+from treegram._core.parallel import progress, run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.tiles import (
@@ -44,7 +44,7 @@ TILE_COLUMNS = 512  # what the arcs of one row reach then stays in the first-lev
 # Arcs of each row, by its position in the collection, or those of each column: where their ends are in ``reached``.
 Arcs = namedtuple("Arcs", "starts ends labels")
 # For one row graph: the node kernel of its rows with all columns, windows, y_k and y_{k-1}, and what one row reaches.
-Held = namedtuple("Held", "kernel windows walks reached")
+WalkScratch = namedtuple("WalkScratch", "kernel windows walks reached")
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,13 @@ def _tile_sums(job: _WalkJob, tile: Span, graphs: Span) -> Floats:
     largest = int(np.diff(offsets[graphs[0] : graphs[1] + 1]).max(initial=0))
     require(8.0 * n * (3 * largest + job.n_labels), "The sums over walks of the largest graph")
     kernels, windows = np.empty((largest, n)), np.empty((largest, 2), np.int64)
-    held = Held(kernels, windows, np.empty((2, largest, n)), np.empty((job.n_labels, n)))
+    scratch = WalkScratch(kernels, windows, np.empty((2, largest, n)), np.empty((job.n_labels, n)))
     out = np.zeros((job.n_steps + 1, graphs[1] - graphs[0], n_sums))
-    for (start, stop), kernel in job.layout.calls(graphs, columns):
-        sum_walks(start, stop, offsets, rows, columns, kernel, job.row_arcs, ends, held, out[:, start - graphs[0] :])
+    with progress(int(offsets[graphs[1]] - offsets[graphs[0]]), "walks") as advance:  # shown if one tile takes long
+        for (start, stop), kernel in job.layout.calls(graphs, columns):
+            sums = out[:, start - graphs[0] :]
+            sum_walks(start, stop, offsets, rows, columns, kernel, job.row_arcs, ends, scratch, sums)
+            advance(int(offsets[stop] - offsets[start]))
     return out
 
 
@@ -172,10 +175,10 @@ def _collect(kernel, low, high, arcs, reached, graphs, walks, totals):
 
 
 @contracted
-def sum_walks(first, last, offsets, rows, columns, kernel, row_arcs, column_arcs, held, out):
+def sum_walks(first, last, offsets, rows, columns, kernel, row_arcs, column_arcs, scratch, out):
     """Add the sums of the graphs g = first .. last - 1 with one tile to out[k, g - first, graph of column], for all k."""
     starts, ends, labels = row_arcs
-    values, windows, walks, reached = held
+    values, windows, walks, reached = scratch
     graphs = columns.graphs
     for g in range(first, last):
         base, n = offsets[g], offsets[g + 1] - offsets[g]

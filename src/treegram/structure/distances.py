@@ -42,7 +42,7 @@ TOP = 5  # index in its state: the largest distance from the current group so fa
 # The group of each node, the first group of each graph; nodes by group, and where those of each group start.
 Groups = namedtuple("Groups", "of_node offsets members starts")
 # Per record: the group that is reached, in how many steps, from how many pairs of nodes.
-Records = namedtuple("Records", "partners lengths counts")
+DistanceRecords = namedtuple("DistanceRecords", "partners lengths counts")
 
 
 @dataclass(frozen=True)
@@ -92,13 +92,17 @@ def _count_distances(graphs: Graphs, by_group: Any, span: tuple[int, int], numbe
     tally = np.zeros((max(largest, 1), most_groups), np.int64)
     arrays, state = (graphs.offsets, graphs.indptr, graphs.indices), start_at(first, 1)
     room = 1024 + min(int((n_groups**2).sum()), FIRST_RECORDS)  # one for each pair of groups
-    records = Records(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room))
+    records = DistanceRecords(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room))
 
     def count(records: Any) -> int:
         scratch = (order, distance, tally)
         return int(tally_distances(arrays, by_group, last, scratch, state, numbers, records, STEPS_PER_CALL))
 
-    return run_loop(count, state, by_group.offsets, last, "distances", records)
+    def count_visits(state: Ints) -> int:
+        """Return the number of nodes, not of groups: one group may be all nodes of a large graph."""
+        return int(by_group.starts[by_group.offsets[state[GRAPH]] + state[ROOT]] + state[ITEM])
+
+    return run_loop(count, state, graphs.offsets, last, "distances", records, count_visits=count_visits)
 
 
 # -------------------------------------------------------------------- compiled

@@ -105,14 +105,14 @@ def runs(values: Ints, starts: Ints) -> tuple[Ints, Ints]:
     return firsts, np.searchsorted(firsts, starts)
 
 
-def common_codes(some: Hashes, others: Hashes) -> Hashes:
+def common_codes(codes: Hashes, others: Hashes) -> Hashes:
     """Return the codes that are in both of two sorted arrays without duplicates."""
-    few, many = sorted((some, others), key=len)
+    few, many = sorted((codes, others), key=len)
     if not len(few):
         return few
     candidates = np.minimum(np.searchsorted(many, few), len(many) - 1)
-    found: Hashes = few[many[candidates] == few]
-    return found
+    common: Hashes = few[many[candidates] == few]
+    return common
 
 
 # -------------------------------------------------------------------- compiled: sorting

@@ -37,6 +37,7 @@ __all__ = [
     "hash_label",
     "join",
     "mix",
+    "mix_codes",
     "node_hashes",
     "node_name",
     "number_codes",
@@ -152,12 +153,14 @@ def empty_table(n_records: int) -> Ints:
 # -------------------------------------------------------------------- compiled: codes
 
 
-@inlined
-def mix(x):
+def mix_codes(x):
     """Apply the finalizer of splitmix64: a bijection of 64 bits in which every input bit affects every output bit."""
     x = (x ^ (x >> _S30)) * _M1
     x = (x ^ (x >> _S27)) * _M2
     return x ^ (x >> _S31)
+
+
+mix = inlined(mix_codes)  # of one code, in compiled loops
 
 
 @inlined

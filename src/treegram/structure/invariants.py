@@ -23,7 +23,17 @@ from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features, gather, order_by_row
-from treegram.structure.hashing import GOLDEN, arc_hashes, empty_table, find, has_room, join, mix, node_hashes
+from treegram.structure.hashing import (
+    GOLDEN,
+    arc_hashes,
+    empty_table,
+    find,
+    has_room,
+    join,
+    mix,
+    mix_codes,
+    node_hashes,
+)
 from treegram.structure.visits import (
     DONE,
     FIRST,
@@ -52,21 +62,21 @@ SCOPES = ("local", "global")
 NODES_PER_TASK = 4096
 
 # The graphs: CSR neighbors, hashes of labels, and the colors in the whole graphs (global scope), (n_colors, n_nodes), or none.
-Arrays = namedtuple("Arrays", "offsets indptr indices node_hashes arc_hashes global_colors directed")
+BallGraphs = namedtuple("BallGraphs", "offsets indptr indices node_hashes arc_hashes global_colors directed")
 # What to compute: for the graphs first .. last - 1; see ``pattern_features`` for the rest. Without colors, pairs of balls are counted;
 # with ``by_node``, one row per node.
 Request = namedtuple("Request", "first last radius distance levels invariant match n_colors by_node", defaults=(False,))
 # One ball. order[p] is the p-th node in breadth-first order; distance (-1 outside the ball) and position are those of a node.
 # By position: neighbors targets[starts[p] .. starts[p + 1] - 1] with the hashes of their arcs, hops, queue and to_root.
 Ball = namedtuple("Ball", "order distance position starts targets arcs hops queue to_root")
-# Scratch arrays: a ball, colors (levels + 1, n) and walks (2, n) by position.
-Scratch = namedtuple("Scratch", "ball colors walks")
+# BallScratch arrays: a ball, colors (levels + 1, n) and walks (2, n) by position.
+BallScratch = namedtuple("BallScratch", "ball colors walks")
 # The balls (root, r) of some graphs: the nodes nodes[starts[root, r] ..], sizes[root, r] of them, with their colors
 # (n_members, n_colors), and the keys that two balls must share to match. Roots and nodes count from the first node of these graphs.
 Balls = namedtuple("Balls", "starts sizes keys nodes colors")
 Members = namedtuple("Members", "nodes colors")
 # Sums by (row, code).
-Records = namedtuple("Records", "rows codes values table")
+PatternRecords = namedtuple("PatternRecords", "rows codes values table")
 
 
 def pattern_features(
@@ -142,7 +152,7 @@ def _check_extent(graphs: Graphs, radius: int, levels: int, distance: int) -> in
 
 
 def _arrays(graphs: Graphs, missing_labels: str, *, use_edge_labels: bool) -> Any:
-    return Arrays(
+    return BallGraphs(
         graphs.offsets,
         graphs.indptr,
         graphs.indices,
@@ -179,10 +189,10 @@ def _walk_colors(arrays: Any, request: Any) -> Hashes:
     targets = arrays.indices[indptr[0] : indptr[-1]] - nodes.start
     n = len(indptr) - 1
     step = sp.csr_matrix((np.ones(len(targets), np.uint64), targets, indptr - indptr[0]), shape=(n, n))
-    colors, there, back = [mix.py_func(arrays.node_hashes[nodes])], step, step.T.tocsr()
+    colors, there, back = [mix_codes(arrays.node_hashes[nodes])], step, step.T.tocsr()
     for level in range(request.levels):
         closed = np.asarray(there.multiply(back).sum(axis=1)).ravel().astype(np.uint64)
-        colors.append(mix.py_func(colors[-1] + mix.py_func(closed + GOLDEN) * GOLDEN))  # as ``join`` does
+        colors.append(mix_codes(colors[-1] + mix_codes(closed + GOLDEN) * GOLDEN))  # as ``join`` does
         if level % 2:
             back = step.T @ back
         else:
@@ -200,7 +210,7 @@ def _count(arrays: Any, request: Any) -> tuple[Ints, Hashes, Floats]:
     scratch, state = _scratch(arrays, request), start_at(request.first)
     balls = _find_balls(arrays, request, scratch)
     room = 16 * n_rows + 64
-    records = Records(np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), empty_table(0))
+    records = PatternRecords(np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), empty_table(0))
 
     def count(records: Any) -> int:
         return int(sum_patterns(arrays, request, scratch.ball, balls, state, records, STEPS_PER_CALL))
@@ -213,14 +223,14 @@ def _count(arrays: Any, request: Any) -> tuple[Ints, Hashes, Floats]:
 def _find_balls(arrays: Any, request: Any, scratch: Any) -> Any:
     """Return the balls of all roots."""
     shape, state = (_n_nodes(arrays, request), request.radius + 1), start_at(request.first)
-    found = (np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.uint64))
-    room = 4 * found[0].size + 64
+    extents = (np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.uint64))
+    room = 4 * extents[0].size + 64
     members = Members(np.empty(room, np.int64), np.empty((room, request.n_colors), np.uint64))
 
     def fill(members: Any) -> int:
-        return int(fill_balls(arrays, request, scratch, state, found, members, STEPS_PER_CALL))
+        return int(fill_balls(arrays, request, scratch, state, extents, members, STEPS_PER_CALL))
 
-    return Balls(*found, *run_loop(fill, state, arrays.offsets, request.last, "balls", members))
+    return Balls(*extents, *run_loop(fill, state, arrays.offsets, request.last, "balls", members))
 
 
 def _n_nodes(arrays: Any, request: Any) -> int:
@@ -244,7 +254,7 @@ def _scratch(arrays: Any, request: Any) -> Any:
         queue=np.empty(n, np.int64),
         to_root=np.empty(n, np.int64),
     )
-    return Scratch(ball, np.empty((n_colors, n), np.uint64), np.empty((2, n), np.uint64))
+    return BallScratch(ball, np.empty((n_colors, n), np.uint64), np.empty((2, n), np.uint64))
 
 
 # -------------------------------------------------------------------- compiled: one ball
@@ -259,7 +269,7 @@ def _number_code(n):
     return mix(np.uint64(n + 2) * GOLDEN)
 
 
-@jit
+@inlined
 def _enter(root, depth, base, arrays, ball):
     """Visit the ball of one root: fill its nodes, and the arcs between them; return the number of nodes."""
     indptr, indices, arc_hashes = arrays.indptr, arrays.indices, arrays.arc_hashes
@@ -300,15 +310,15 @@ def _walk(p, n, ball, walks, colors):
             colors[length - 1, p] = join(colors[length - 2, p], mix(new[p] + GOLDEN))
 
 
-@jit
+@inlined
 def _hop(p, n, ball):
     """Set ball.hops[q] to the hops from p to q within the first n nodes, -1 if there is no path."""
     for q in range(n):
         ball.hops[q] = -1
-    visit(p, n, 0, ball.starts, ball.targets, ball.queue[:n], ball.hops)
+    visit(p, n, np.int64(0), ball.starts, ball.targets, ball.queue[:n], ball.hops)
 
 
-@jit
+@inlined
 def _encode(n, ball, directed, labels, codes):
     """Set codes[p] to (label, hops to the root, multiset of (hops to w, hops from w to the root, label of w) over the ball)."""
     for p in range(n):
@@ -324,7 +334,7 @@ def _encode(n, ball, directed, labels, codes):
         codes[p] = join(join(labels[p], _number_code(ball.to_root[p])), around)
 
 
-@jit
+@inlined
 def _whole(n, ball, codes, with_arcs):
     """Return the code of a ball: that of its root, the multiset of its nodes', and (NSPDK) that of its arcs'."""
     members, arcs = np.uint64(0), np.uint64(0)
@@ -336,12 +346,14 @@ def _whole(n, ball, codes, with_arcs):
     return join(join(codes[0], members), arcs)
 
 
-@jit
+@inlined
 def _color(n, ball, invariant, directed, colors, walks):
     """Fill the local colors of the first n nodes; colors[0] holds the codes of their labels."""
     if invariant == WL:
         for level in range(1, len(colors)):
-            refine((ball.starts, ball.targets), ball.arcs, level, 0, n, colors)
+            refine(
+                (ball.starts, ball.targets), ball.arcs, level, np.int64(0), n, colors
+            )  # not a constant, for which numba would compile again
     elif invariant == SGK:
         for p in range(n):
             _walk(p, n, ball, walks, colors)
@@ -352,7 +364,7 @@ def _color(n, ball, invariant, directed, colors, walks):
 # -------------------------------------------------------------------- compiled: the balls of some graphs
 
 
-@jit
+@inlined
 def _key(n, ball, request, colors):
     """Return the key that another ball of the same radius must share to match."""
     if request.match == SIZE:
@@ -363,9 +375,9 @@ def _key(n, ball, request, colors):
 
 
 @jit
-def _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, members, used):
+def _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, extents, members, used):
     """Fill the balls of one root, number ``row + root`` of all, and their members from ``used`` onward; return the number of members."""
-    (ball, colors, walks), (starts, sizes, keys) = scratch, found
+    (ball, colors, walks), (starts, sizes, keys) = scratch, extents
     global_colors = arrays.global_colors
     is_local = len(global_colors) == 0 or request.match == INVARIANT
     for p in range(n_visited):
@@ -390,8 +402,8 @@ def _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, 
 
 
 @jit
-def fill_balls(arrays, request, scratch, state, found, members, budget):
-    """Fill the starts, sizes and keys of the balls of all roots (``found``), and their members. Stops as described in ``structure.visits``."""
+def fill_balls(arrays, request, scratch, state, extents, members, budget):
+    """Fill the starts, sizes and keys of the balls of all roots (``extents``), and their members. Stops as described in ``structure.visits``."""
     used, g, root, steps, ball = state[USED], state[GRAPH], state[ROOT], 0, scratch.ball
     while g < request.last:
         base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
@@ -403,7 +415,7 @@ def fill_balls(arrays, request, scratch, state, found, members, budget):
                 leave(n_visited, ball.order, ball.distance)
                 save(state, used, 0, g, root, 0)
                 return PAUSED if needed <= len(members.nodes) else needed
-            used = _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, members, used)
+            used = _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, extents, members, used)
             leave(n_visited, ball.order, ball.distance)
             n_colored = n_visited if request.invariant != WL else request.levels + 1
             steps += (n_visited + ball.starts[n_visited]) * n_colored
@@ -416,7 +428,7 @@ def fill_balls(arrays, request, scratch, state, found, members, budget):
 # -------------------------------------------------------------------- compiled: sums over patterns
 
 
-@jit
+@inlined
 def _add(row, code, value, first, used, records):
     """Add ``value`` to the record (row, code) of this graph, appending it if it is new; return the number of records."""
     i = find(row, code, first, used, records.rows, records.codes, records.table)
@@ -460,7 +472,7 @@ def _add_patterns(u, w, d, directed, balls, first, used, records):
     return used
 
 
-@jit
+@inlined
 def _max_members(u, w, balls):
     """Return how many members the patterns of u and w have."""
     total = 0
@@ -469,7 +481,7 @@ def _max_members(u, w, balls):
     return total
 
 
-@jit
+@inlined
 def _count_pair(row, u, w, d, n_distances, balls, first, used, records):
     """Count the pair of balls of u and w, at distance d, for each radius, in the rows ``row`` + (r, d)."""
     for r in range(balls.sizes.shape[1]):

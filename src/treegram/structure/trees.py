@@ -58,7 +58,7 @@ NODES_PER_TASK = 4096
 LARGEST_SIZE = 1e300  # finite, so that its product with log(1) is 0; no weight other than 0 and 1 survives such sizes
 
 # Per record: node, code, count, size of the tree, and the root and depth j where it was first seen.
-Records = namedtuple("Records", "nodes codes counts sizes roots depths table")
+TreeRecords = namedtuple("TreeRecords", "nodes codes counts sizes roots depths table")
 # For one visit: order and distances of its nodes, codes and sizes of the trees T_j at each (nodes x depths).
 Visit = namedtuple("Visit", "order distance codes sizes")
 
@@ -92,10 +92,10 @@ def tree_features(
     columns, firsts = number_codes(all_codes)
     index = np.int32 if sum(map(len, counts)) < 2**31 else np.int64
     columns = columns.astype(index, copy=False)
-    starts = np.cumsum([len(some) for some in codes])[:-1]
+    starts = np.cumsum([len(part) for part in codes])[:-1]
     entries = (
         np.concatenate(counts),
-        np.concatenate([np.take(own, some) for own, some in zip(np.split(columns, starts), numbers, strict=True)]),
+        np.concatenate([np.take(*part) for part in zip(np.split(columns, starts), numbers, strict=True)]),
         np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(index),
     )
     return Phi(
@@ -114,7 +114,7 @@ def _count_trees(
     n_nodes = int(graphs.offsets[span[1]]) - base
     largest = int(np.diff(graphs.offsets[span[0] : span[1] + 1]).max(initial=0))
     room = 16 * n_nodes + 64
-    records = Records(
+    records = TreeRecords(
         nodes=np.empty(room, np.int64),
         codes=np.empty(room, np.uint64),
         counts=np.empty(room),

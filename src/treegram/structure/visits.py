@@ -8,7 +8,7 @@ numba runs Python code to create these, and crashes if a signal is pending.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from treegram._core.jit import inlined, jit
 from treegram._core.machine import allocate
-from treegram._core.parallel import track
+from treegram._core.parallel import progress
 from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.structure.hashing import empty_table, fill_table
@@ -61,30 +61,30 @@ def start_at(graph: int, n_more: int = 0) -> Ints:
     return state
 
 
-def run_loop(loop: Callable[[Any], int], state: Ints, offsets: Ints, last: int, label: str, records: Any = None) -> Any:
+def run_loop(
+    loop: Callable[[Any], int],
+    state: Ints,
+    offsets: Ints,
+    last: int,
+    label: str,
+    records: Any = None,
+    *,
+    count_visits: Callable[[Ints], int] | None = None,
+) -> Any:
     """Call ``loop(records)`` until it is done with the graphs before ``last``; return the records, cut to those written.
 
-    The loop gets more room whenever it asks for it. Work that takes several calls shows its progress, in roots out of
-    offsets[last] - offsets[graph].
+    The loop gets more room whenever it asks for it. Work that takes several calls shows its progress: ``count_visits(state)`` is
+    the number of nodes before the next visit, by default offsets[graph] + root.
     """
-    total, held = int(offsets[last] - offsets[state[GRAPH]]), [records]
-    for _ in track(_visited_roots(loop, state, offsets, held, label), total, label):
-        pass
-    return None if records is None else _cut(held[0], int(state[USED]))
-
-
-def _visited_roots(
-    loop: Callable[[Any], int], state: Ints, offsets: Ints, held: list[Any], label: str
-) -> Iterator[None]:
-    """Run the loop, and yield once for each root that was visited before a pause."""
-    n_shown = int(offsets[state[GRAPH]])
-    while (needed := loop(held[0])) != DONE:
-        if needed > PAUSED:
-            held[0] = _with_room(held[0], needed, state, label)
-            continue
-        n_visited = int(offsets[state[GRAPH]] + state[ROOT])
-        yield from [None] * (n_visited - n_shown)
-        n_shown = n_visited
+    count_visits = count_visits or (lambda state: int(offsets[state[GRAPH]] + state[ROOT]))
+    n_visits = count_visits(state)
+    with progress(int(offsets[last]) - n_visits, label) as advance:
+        while (needed := loop(records)) != DONE:
+            if needed > PAUSED:
+                records = _with_room(records, needed, state, label)
+            advance(count_visits(state) - n_visits)
+            n_visits = count_visits(state)
+    return None if records is None else _cut(records, int(state[USED]))
 
 
 def _with_room(records: Any, needed: int, state: Ints, label: str) -> Any:

@@ -19,7 +19,7 @@ from treegram._core.parallel import run_tasks
 from treegram._core.types import Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features, gather
-from treegram.structure.hashing import arc_hashes, edge_name, join, mix, node_hashes, node_name
+from treegram.structure.hashing import arc_hashes, edge_name, join, mix, mix_codes, node_hashes, node_name
 from treegram.structure.visits import graph_spans
 
 __all__ = ["ColorFeatures", "color_features", "read_color", "refine", "wl_colors"]
@@ -55,7 +55,7 @@ def wl_colors(
 
 def _fill_colors(graphs: Graphs, hashes: tuple[Hashes, Hashes], first: int, last: int, colors: Hashes) -> None:
     start, stop = int(graphs.offsets[first]), int(graphs.offsets[last])
-    colors[0, start:stop] = mix.py_func(hashes[0][start:stop])
+    colors[0, start:stop] = mix_codes(hashes[0][start:stop])
     for level in range(1, len(colors)):
         refine((graphs.indptr, graphs.indices), hashes[1], level, start, stop, colors)
 

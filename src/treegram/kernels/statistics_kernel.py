@@ -31,7 +31,7 @@ METRICS = {"laplacian": "cityblock", "rbf": "sqeuclidean"}
 
 
 @dataclass(frozen=True)
-class Rows:
+class StatisticRows:
     """Graphs as rows of scaled columns."""
 
     has_data: NDArray[np.bool_]  # graphs without nodes have no statistics, and a kernel of 0 with every graph
@@ -154,12 +154,12 @@ class StatisticsKernel(GraphKernel):
     def _rounded(self, table: Floats) -> Floats:
         return np.round(table / self._units, DIGITS)
 
-    def _describe(self, graphs: Graphs, grid: Grid) -> Rows:
+    def _describe(self, graphs: Graphs, grid: Grid) -> StatisticRows:
         has_data = self._has_data(graphs)
         columns = np.where(has_data[:, None], self._scaler.transform(self._rounded(self._table(graphs))), 0.0)
-        return Rows(has_data, columns, grid["width"])
+        return StatisticRows(has_data, columns, grid["width"])
 
-    def _pair_sums(self, left: Rows, right: Rows | None) -> Floats:
+    def _pair_sums(self, left: StatisticRows, right: StatisticRows | None) -> Floats:
         other = left if right is None else right
         K = np.empty((len(left.widths), len(left.columns), len(other.columns)))
         spans = [(first, first + ROWS_PER_TASK) for first in range(0, len(left.columns), ROWS_PER_TASK)]
@@ -168,7 +168,9 @@ class StatisticsKernel(GraphKernel):
             pass
         return K
 
-    def _fill_rows(self, left: Rows, right: Rows, span: tuple[int, int], first: int, K: Floats) -> None:
+    def _fill_rows(
+        self, left: StatisticRows, right: StatisticRows, span: tuple[int, int], first: int, K: Floats
+    ) -> None:
         """Fill some rows of K, from the column ``first`` onward."""
         rows = slice(*span)
         distances = self._distances(left.columns[rows], right.columns[first:])
@@ -183,8 +185,8 @@ class StatisticsKernel(GraphKernel):
         distances: Floats = cdist(left, right, METRICS[self.column_kernel]) / self.mean_distance_
         return distances
 
-    def _self_sums(self, described: Rows) -> Floats:
-        return np.tile(described.has_data.astype(np.float64), (len(described.widths), 1))
+    def _self_sums(self, view: StatisticRows) -> Floats:
+        return np.tile(view.has_data.astype(np.float64), (len(view.widths), 1))
 
     def _column_parts(self, graphs: Graphs, weights: Floats) -> tuple[Floats, Floats, list[str]]:
         """Return what each column adds to the sums of weights[i, o] K(G, G_i) over the fitted graphs G_i.
