@@ -42,54 +42,39 @@ def pytest_sessionstart(session):
         reporter.write_line(describe_data())
 
 
-# Variants of a parametrized test in the fast tier, evenly spaced; "make test-all" runs the rest. Comparisons with an oracle
-# keep at least one variant for each value of each parameter.
+# Variants of a parametrized test in the fast tier, evenly spaced; "make test-all" runs the rest. Comparisons with an oracle are
+# all in the fast tier.
 VARIANTS = 6
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
 def pytest_collection_modifyitems(config, items):
-    groups, left_out = defaultdict(list), []
+    groups, left_out = defaultdict(list), set()
     for item in items:
         if "test_common.py" not in item.nodeid:  # has its own rule: every kernel with every law
             groups[item.nodeid.partition("[")[0]].append(item)
     for name, group in groups.items():
-        covering = cover(group)
-        left_out += [item for item in group if item not in covering]
-        kept = {round(i * (len(covering) - 1) / (VARIANTS - 1)) for i in range(VARIANTS)}
-        if "oracle" in name:
-            kept = cover_values(covering)
-        for i, item in enumerate(covering):
-            if len(covering) > VARIANTS and i not in kept:
-                item.add_marker("slow")
+        covering = cover_values(group) if len(group) > VARIANTS else group
+        left_out |= set(group) - set(covering)
+        if len(covering) > VARIANTS and "oracle" not in name:
+            fast = {round(i * (len(covering) - 1) / (VARIANTS - 1)) for i in range(VARIANTS)}
+            for i, item in enumerate(covering):
+                if i not in fast:
+                    item.add_marker("slow")
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
-
-
-def cover(group):
-    """Return the variants of a test to run at all: of several parameters, all values of each, but not all combinations.
-
-    With two parameters, each value of the longer list meets one value of the shorter list, in turn.
-    """
-    if len(group) <= VARIANTS:
-        return group
-    indices = [list(item.callspec.indices.values()) for item in group]
-    n_values = [len(set(column)) for column in zip(*indices, strict=True)]
-    fewest = min(n for n in n_values if n > 1)
-    covering = [item for item, places in zip(group, indices, strict=True) if sum(places) % fewest == 0]
-    return covering if sum(n > 1 for n in n_values) > 1 and len(covering) >= VARIANTS else group
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
 
 
 def cover_values(group):
-    """Return positions of variants, few but such that each value of each parameter occurs."""
-    kept, covered = set(), set()
-    for i in Random(0).sample(range(len(group)), len(group)):
-        values = set(enumerate(group[i].callspec.id.split("-")))  # ids join the values
+    """Return the variants of a test to run at all: each value of each parameter occurs, but not all combinations do."""
+    covering, covered = [], set()
+    for item in Random(0).sample(group, len(group)):
+        values = set(enumerate(item.callspec.id.split("-")))  # ids join the values
         if not values <= covered:
-            kept.add(i)
+            covering.append(item)
             covered |= values
-    return kept
+    return sorted(covering, key=group.index)
 
 
 @pytest.fixture(scope="session")

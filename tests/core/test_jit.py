@@ -113,7 +113,7 @@ EVERY_KERNEL = """
 import warnings
 import numpy as np
 from treegram import Graphs
-from treegram.kernels.base import KERNELS
+from treegram.kernels.registry import KERNELS
 warnings.simplefilter("error")
 warnings.simplefilter("ignore", UserWarning)  # of labels or vectors that a kernel does not use
 edges = [[(0, 1), (1, 2), (2, 0), (2, 3)], [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 3)]]
