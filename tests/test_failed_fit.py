@@ -77,7 +77,7 @@ def test_interrupt_at_any_attribute(data):
     graphs, y = data
     for kind in ESTIMATORS:
 
-        class Interrupted(kind):
+        class Interrupted(kind):  # type: ignore[misc, valid-type]
             n_left = np.inf  # attributes to set
 
             def __setattr__(self, name, value):

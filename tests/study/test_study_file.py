@@ -520,7 +520,7 @@ def test_metric_must_belong_to_the_task(write):
 def test_kernel_of_another_package_is_found_by_name(write, monkeypatch):
     """The entry point is found before anything has loaded it; the kernel is built, and its parameters are checked."""
     from treegram import WL
-    from treegram.kernels import base
+    from treegram.kernels import registry
 
     class Mine(WL):
         name = "mine"
@@ -528,7 +528,7 @@ def test_kernel_of_another_package_is_found_by_name(write, monkeypatch):
     def entry_points(name, **_):
         return [SimpleNamespace(value="mine:Mine", load=lambda: Mine)] if name == "mine" else []
 
-    monkeypatch.setattr(base, "entry_points", entry_points)
+    monkeypatch.setattr(registry, "entry_points", entry_points)
     text = 'datasets = ["A"]\nkernels = [{ name = "k", kernel = "mine", param_grid = { n_iterations = [0, 1] } }]\n'
     try:
         study = read_study(write(text))
@@ -538,4 +538,4 @@ def test_kernel_of_another_package_is_found_by_name(write, monkeypatch):
         with pytest.raises(StudyError, match="unknown kernel 'mime'; did you mean mine"):
             read_study(write(text.replace('"mine"', '"mime"')))
     finally:
-        base.KERNELS.pop("mine", None)
+        registry.KERNELS.pop("mine", None)
