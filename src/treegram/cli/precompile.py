@@ -82,7 +82,8 @@ def _run_kernel(kernel: Any, graphs: treegram.Graphs) -> None:
 
 
 def _explain(graphs: treegram.Graphs) -> None:
-    model = treegram.GraphRidge("oddst", param_grid={}, alpha=1).fit(graphs, range(len(graphs)))
+    kernel = treegram.KernelSum([treegram.ODDST(), treegram.WLCL(1)])
+    model = treegram.GraphRidge(kernel, param_grid={}, alpha=1).fit(graphs, range(len(graphs)))
     treegram.explain(model, graphs[:5])
 
 
