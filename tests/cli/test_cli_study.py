@@ -182,8 +182,8 @@ def test_finished_run_is_printed_without_computing(run, store, finished, monkeyp
 
 
 def test_data_is_hashed_once(run, store, monkeypatch):
-    digest, hashed = checks._digest, []
-    monkeypatch.setattr(checks, "_digest", lambda *data: hashed.append(data) or digest(*data))
+    digest, hashed = checks.digest_graphs, []
+    monkeypatch.setattr(checks, "digest_graphs", lambda graphs: hashed.append(graphs) or digest(graphs))
     assert run("reproduce", "small.toml")[0] == 0
     assert len(hashed) == 2
 
