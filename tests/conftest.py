@@ -69,11 +69,16 @@ def cover(group):
     """
     if len(group) <= VARIANTS:
         return group
-    indices = [list(item.callspec.indices.values()) for item in group]
-    n_values = [len(set(column)) for column in zip(*indices, strict=True)]
-    fewest = min(n for n in n_values if n > 1)
-    covering = [item for item, places in zip(group, indices, strict=True) if sum(places) % fewest == 0]
-    return covering if sum(n > 1 for n in n_values) > 1 and len(covering) >= VARIANTS else group
+    columns = []
+    for values in zip(*(item.callspec.params.values() for item in group), strict=True):
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(map(id, values)))}
+        if len(numbers) > 1:
+            columns.append([numbers[id(value)] for value in values])
+    if len(columns) < 2:
+        return group
+    fewest = min(len(set(column)) for column in columns)
+    covering = [item for item, *places in zip(group, *columns, strict=True) if sum(places) % fewest == 0]
+    return covering if len(covering) >= VARIANTS else group
 
 
 @pytest.fixture(scope="session")

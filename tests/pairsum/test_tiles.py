@@ -86,7 +86,7 @@ def test_invert_keeps_every_entry_once():
         values=np.empty(features.nnz),
     )
     backwards = features[::-1]
-    entries = nodes.Entries(backwards.indptr, backwards.indices, backwards.data)
+    entries = nodes.FeatureEntries(backwards.indptr, backwards.indices, backwards.data)
     nodes.invert(entries, np.arange(8)[::-1].copy(), np.arange(8), inverted)
     dense, ends, listed, values = inverted[3:]
     rebuilt = np.zeros_like(matrix)
