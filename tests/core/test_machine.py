@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from treegram._core import machine
+from treegram._core.text import spell_bytes
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_free_memory_is_within_the_limit_of_the_process(files, monkeypatch):
 
 
 def test_sizes_have_a_suitable_unit():
-    assert [machine.spell_bytes(n) for n in (512, 1e6, 3e9)] == ["0.5 KiB", "977 KiB", "2.79 GiB"]
+    assert [spell_bytes(n) for n in (512, 1e6, 3e9)] == ["0.5 KiB", "977 KiB", "2.79 GiB"]
 
 
 def test_processor_and_memory_are_reported_as_far_as_known(tmp_path, monkeypatch):

@@ -59,6 +59,9 @@ def study(request):
 
 HINT = "run python benchmarks/result_tables.py"
 
+# Entries of stored studies whose options no longer exist: their results stay.
+GONE = {"paper": ("ODDCL_Approx (auto)",)}
+
 
 def test_markdown_matches_the_store(study, results):
     with Store.open(results / f"{study}.sqlite", create=False) as store:
@@ -67,7 +70,11 @@ def test_markdown_matches_the_store(study, results):
 
 def test_store_holds_the_shipped_study(study, results):
     with Store.open(results / f"{study}.sqlite", create=False) as store:
-        assert store.study()[1] == read_study(STUDIES[study]).text
+        stored, shipped = store.study()[1], read_study(STUDIES[study]).text
+    for name in GONE.get(study, ()):
+        start = stored.index(f'[[kernels]]\nname = "{name}"')
+        stored = stored[:start] + stored[stored.index("[[", start + 2) :]
+    assert stored == shipped
 
 
 def test_study_file_equals_the_one_that_was_run_except_for_renamed_words(study, results):

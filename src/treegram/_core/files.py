@@ -20,7 +20,7 @@ from io import BufferedRandom
 from pathlib import Path
 
 from treegram._core.errors import StoreError
-from treegram._core.machine import spell_bytes
+from treegram._core.text import spell_bytes
 
 try:
     import fcntl

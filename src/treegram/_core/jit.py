@@ -39,7 +39,7 @@ def jit(function: Any = None, /, *, allocates: bool = False, **options: Any) -> 
     """
     if function is None:
         return partial(jit, allocates=allocates, **options)
-    if config.DISABLE_JIT:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return np.errstate(over="ignore")(function)  # hashes overflow on purpose; numpy's integers warn of it
     options = {"nogil": True, **({} if allocates else _NO_COUNTS), **options}
     try:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treegram._core.text import spell_bytes
+
 try:
     import resource
 except ImportError:  # Windows
@@ -30,7 +32,6 @@ __all__ = [
     "require",
     "require_gram",
     "require_rows",
-    "spell_bytes",
 ]
 
 SMALL = 64 << 20  # bytes below which free memory is not looked up
@@ -114,14 +115,6 @@ def allocate(shape: int | tuple[int, ...], dtype: Any, purpose: str) -> NDArray[
         raise MemoryError(
             f"{purpose} would take {spell_bytes(n_bytes)} of memory, more than can be had. {_ADVICE}"
         ) from None
-
-
-def spell_bytes(n_bytes: float) -> str:
-    """Format a number of bytes in KiB, MiB or GiB."""
-    for exponent, unit in ((30, "GiB"), (20, "MiB")):
-        if n_bytes >= 2**exponent:
-            return f"{n_bytes / 2**exponent:.3g} {unit}"
-    return f"{n_bytes / 2**10:.3g} KiB"
 
 
 # -------------------------------------------------------------------- records of a run

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Hashable, Iterable, Sequence
 from unicodedata import category
 
-__all__ = ["counted", "label_text", "listed", "suggest", "visible"]
+__all__ = ["counted", "label_text", "listed", "spell_bytes", "suggest", "visible"]
 
 _MAX_SUGGESTIONS = 2
 _DIRECTION_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of text
@@ -42,3 +42,11 @@ def visible(text: str) -> str:
     return "".join(
         "\N{REPLACEMENT CHARACTER}" if category(c) in ("Cc", "Cs") or c in _DIRECTION_MARKS else c for c in text
     )
+
+
+def spell_bytes(n_bytes: float) -> str:
+    """Format a number of bytes in KiB, MiB or GiB."""
+    for exponent, unit in ((30, "GiB"), (20, "MiB")):
+        if n_bytes >= 2**exponent:
+            return f"{n_bytes / 2**exponent:.3g} {unit}"
+    return f"{n_bytes / 2**10:.3g} KiB"
