@@ -75,7 +75,7 @@ def forest(problem: Problem) -> Numbers:
     if problem.is_class:
         classifier = RandomForestClassifier(500, random_state=0).fit(problem.train, problem.y)
         return classifier.predict_proba(problem.test)[:, 1]
-    regressor = RandomForestRegressor(500, max_features=0.1, random_state=0)  # all columns would take hours
+    regressor = RandomForestRegressor(500, max_features=0.1, random_state=0)  # ten times as fast as with all columns
     return regressor.fit(problem.train, problem.y).predict(problem.test)
 
 
