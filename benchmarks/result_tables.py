@@ -2,8 +2,8 @@
 
 docs/results.md has blocks between marks such as ``<!-- results: paper -->`` and ``<!-- end of results -->``: tables of
 accuracies; ``<!-- cells: paper, readings -->``, the verdict on each published number; and ``<!-- tests: wide -->``, the tests of
-a study in words; and ``<!-- criteria: wide2, wide2_large -->``, the registered criteria of the second wide study. Two figures of
-ranks are drawn beside it.
+a study in words; ``<!-- criteria: wide2, wide2_large -->``, the registered criteria of the second wide study; and
+``<!-- folds: published_folds -->``, what published_folds.py wrote. Two figures of ranks are drawn beside it.
 """
 
 from __future__ import annotations
@@ -315,14 +315,17 @@ BLOCKS = {
 
 
 def updated(page: str, results: Path) -> str:
-    """Return the page with its blocks computed from the stores."""
+    """Return the page with its blocks computed from the stores, and the table of published folds from its file."""
 
     def block(found: re.Match[str]) -> str:
+        if found[2] == "folds":
+            _, _, text = (results / f"{found[3]}.md").read_text().partition("\n\n")  # without its title
+            return f"{found[1]}\n\n{text}\n{found[4]}"
         summaries = [summary_of(results / f"{name}.sqlite") for name in found[3].split(", ")]
         return f"{found[1]}\n\n{BLOCKS[found[2]](summaries)}\n{found[4]}"
 
     return re.sub(
-        r"(<!-- (results|cells|tests|edges|criteria): (.*?) -->)\n.*?(<!-- end of results -->)",
+        r"(<!-- (results|cells|tests|edges|criteria|folds): (.*?) -->)\n.*?(<!-- end of results -->)",
         block,
         page,
         flags=re.DOTALL,

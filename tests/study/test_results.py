@@ -101,9 +101,9 @@ def page():
 def test_results_page_matches_the_stores(tables, results, page):
     marks = [
         page.count(f"<!-- {kind}")
-        for kind in ("results: ", "cells: ", "tests: ", "edges: ", "criteria: ", "end of results")
+        for kind in ("results: ", "cells: ", "tests: ", "edges: ", "criteria: ", "folds: ", "end of results")
     ]
-    assert marks == [7, 1, 2, 1, 1, 12]
+    assert marks == [7, 1, 2, 1, 1, 1, 13]
     assert tables["updated"](page, results) == page, HINT
     damaged = page.replace("| largest class | 78.2 |", "| largest class | 98.2 |")
     assert damaged != page
@@ -120,6 +120,23 @@ def summaries(results):
         with Store.open(results / f"{name}.sqlite", create=False) as store:
             found[name] = summarize(store)
     return found
+
+
+def test_published_folds_are_on_the_page_as_they_were_run(page):
+    table = (ROOT / "results" / "published_folds.md").read_text().partition("\n\n")[2]
+    assert f"<!-- folds: published_folds -->\n\n{table}\n<!-- end of results -->" in page, HINT
+
+
+def test_statements_about_published_folds_match_the_run(page):
+    table = (ROOT / "results" / "published_folds.md").read_text()
+    numbers = re.findall(r"^\| ([\w-]+) \| .*? \| \*\*([\d.]+) ± ([\d.]+)\*\* \| ([\d.]+) ", table, re.MULTILINE)
+    leads = {name: float(ours) - float(best) for name, ours, _, best in numbers}
+    assert len(leads) == 5
+    assert min(leads.values()) > 0
+    spread = f"{min(leads.values()):.1f} to {max(leads.values()):.1f} points"
+    assert f"above the best published one on each of the five sets, by {spread}" in page
+    small = [name for name, _, deviation, _ in numbers if leads[name] < float(deviation)]
+    assert f"On {' and '.join(small)} the difference is smaller than the standard deviation over folds" in page
 
 
 def test_result_agrees_if_the_report_has_no_mark(tables, summaries):
