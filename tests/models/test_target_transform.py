@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from treegram.models.gp import decompose, predict_left_out
 from treegram.models.ridge import _choose_scales, _predict_left_out
 from treegram.models.targets import blended_scales, choose_scale, target_scale
 
+DOCS = Path(__file__).parents[2] / "docs"
 KERNEL = WLCL(0, missing_labels="constant", gamma=0.5)
 ALPHAS = [0.01, 0.1, 1.0]
 MODELS = {
@@ -305,3 +307,34 @@ def test_transformed_target_regressor_still_works(skewed):
     np.testing.assert_allclose(wrapped.fit(graphs[:80], y[:80]).predict(graphs[80:]), expected)
     both = TransformedTargetRegressor(GraphRegressor([KERNEL]), func=np.log, inverse_func=np.exp, check_inverse=False)
     assert np.isfinite(both.fit(graphs[:80], y[:80]).predict(graphs[80:])).all()
+
+
+# -------------------------------------------------------------------- what the page says
+
+
+def test_numbers_of_the_page_are_those_of_the_design_log():
+    log = (DOCS / "auto_design_log.md").read_text().partition("## Scales of targets")[2]
+    page = " ".join((DOCS / "regression.md").read_text().split())
+    rows = [line.strip("| ").split(" | ") for line in log.splitlines() if line.startswith("| ")]
+    scaffold = {row[0]: row for row in rows if row[1] == "scaffold"}
+    assert len(scaffold) == 10
+    gains = {name: -float(re.search(r"\(([-+][\d.]+) %\)", row[2])[1]) for name, row in scaffold.items()}
+    said = re.search(
+        r"errors are (\d+) % smaller on average than on the plain numbers, between ([\d.]+) and (\d+) %", page
+    )
+    assert [float(number) for number in said.groups()] == [
+        round(np.mean(list(gains.values()))),
+        min(gains.values()),
+        round(max(gains.values())),
+    ]
+    ranks = re.search(r"for half-lives the rank correlation rises from ([\d.]+) to ([\d.]+)\.", page).groups()
+    assert [float(number) for number in ranks] == [
+        round(float(text), 2) for text in scaffold["half_life_obach"][4].split(" → ")
+    ]
+    worst = max(float(row[3].split(" ")[0]) for row in scaffold.values())
+    assert f"rise by up to {worst:.0f} %" in page
+    shares = {row[0]: [int(text) for text in row[2:]] for row in rows if row[0].startswith("random, new")}
+    said = re.search(
+        r"contain (\d+), (\d+) and (\d+) % of near-copies of .*?, and (\d+), (\d+) and (\d+) % of all", page
+    )
+    assert [int(text) for text in said.groups()] == shares["random, new, near-copies"] + shares["random, new, all"]
