@@ -43,7 +43,7 @@ DESIGN_SETS = [
     "Letter-high:600",
 ]
 OUTER = 10
-FEW, N_DRAWS = (10, 20, 30, 60, 120, 240), 3
+FEW, N_DRAWS = (10, 20, 30, 60, 120), 3
 Floats = NDArray[np.float64]
 
 

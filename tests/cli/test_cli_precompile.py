@@ -48,7 +48,7 @@ def test_tasks_run_kernels_models_and_readers(monkeypatch):
     kernels = {name: KERNELS[name] for name in ("wl", "oddcl")}
     monkeypatch.setattr("treegram.kernels.registry.KERNELS", kernels)
     tasks = list(precompile._tasks())
-    assert len(tasks) == 2 * len(kernels) + 1 + 6  # only one of the two kernels has features
+    assert len(tasks) == 2 * len(kernels) + 1 + 7  # only one of the two kernels has features
     for task in tasks:
         task()
 

@@ -67,6 +67,7 @@ def _tasks() -> Iterator[Callable[[], object]]:
     svc = treegram.GraphSVC("oddcl", cv=3)
     for model in (svc, treegram.GraphRidge("oddcl", cv=3), treegram.GraphGP("oddcl")):
         yield partial(model.fit, graphs, [0, 1, 2] * 8)
+    yield partial(_explain, graphs)
     yield partial(_read, graphs)
 
 
@@ -78,6 +79,11 @@ def _run_kernel(kernel: Any, graphs: treegram.Graphs) -> None:
     kernel.fit(graphs).transform(graphs[:5])
     if grid := getattr(kernel, "_default_param_grid", None):
         kernel.gram_grid(graphs, {name: values[:2] for name, values in grid.items()})
+
+
+def _explain(graphs: treegram.Graphs) -> None:
+    model = treegram.GraphRidge("oddst", param_grid={}, alpha=1).fit(graphs, range(len(graphs)))
+    treegram.explain(model, graphs[:5])
 
 
 def _read(graphs: treegram.Graphs) -> None:
