@@ -28,7 +28,7 @@ from common import load, table
 SETS = ("AIDS", "Letter-high", "COIL-RAG", "NCI1", "PROTEINS_full", "Synthie")
 KERNELS: dict[str, Callable[[], Any]] = {
     "ODDCL_ST": lambda: tg.ODDCL(depth=3),
-    "ODDCL_Approx, auto": lambda: tg.ODDCLApprox(depth=3),
+    "ODDCL_Approx": lambda: tg.ODDCLApprox(depth=3),
     "ODD_ST": lambda: tg.ODDST(depth=3),
     "WL": lambda: tg.WL(n_iterations=5),
     "WL optimal assignment": lambda: tg.WLOA(n_iterations=5),

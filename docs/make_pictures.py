@@ -108,7 +108,7 @@ QUESTIONS = {  # (x, y): text
 }
 ANSWERS = {
     (0.9, 7.0): "WL, WLOA\n\nODDST for readable trees\nNSPDK for pairs of balls",
-    (9.4, 5.0): "ODDCLFeatures\nand a linear model,\nchunk by chunk",
+    (9.4, 5.0): "FeatureMap\nand a linear model,\nchunk by chunk",
     (2.2, 2.6): "CentroidDistance,\nthen ODDCL or WLCL",
     (7.0, 2.6): "WLCL and ODDCL, raw and\nafter ScaleAttributes:\nGraphSVC([...]) compares them",
 }

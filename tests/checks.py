@@ -53,7 +53,7 @@ def feature_names(kernel):
 
 def _feature_map(kernel):
     fitted = FeatureMap(kernel)
-    fitted.kernel_ = kernel
+    fitted.kernel_, fitted.map_ = kernel, None
     return fitted
 
 

@@ -1,6 +1,7 @@
 import os
 from collections import defaultdict
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import settings
@@ -41,7 +42,9 @@ def pytest_sessionstart(session):
         reporter.write_line(describe_data())
 
 
-VARIANTS = 6  # per parametrized test in the fast tier, evenly spaced; "make test-all" runs the rest
+# Variants of a parametrized test in the fast tier, evenly spaced; "make test-all" runs the rest. Comparisons with an oracle
+# keep at least one variant for each value of each parameter.
+VARIANTS = 6
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
@@ -50,11 +53,27 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "test_common.py" not in item.nodeid:  # has its own rule: every kernel with every law
             groups[item.nodeid.partition("[")[0]].append(item)
-    for group in groups.values():
-        kept = {round(i * (len(group) - 1) / (VARIANTS - 1)) for i in range(VARIANTS)}
-        for i, item in enumerate(group):
-            if len(group) > VARIANTS and i not in kept:
-                item.add_marker("slow")
+    for name, group in groups.items():
+        if len(group) > VARIANTS:
+            kept = (
+                cover_values(group)
+                if "oracle" in name
+                else {round(i * (len(group) - 1) / (VARIANTS - 1)) for i in range(VARIANTS)}
+            )
+            for i, item in enumerate(group):
+                if i not in kept:
+                    item.add_marker("slow")
+
+
+def cover_values(group):
+    """Return positions of variants, few but such that each value of each parameter occurs."""
+    kept, covered = set(), set()
+    for i in Random(0).sample(range(len(group)), len(group)):
+        values = set(enumerate(group[i].callspec.id.split("-")))  # ids join the values
+        if not values <= covered:
+            kept.add(i)
+            covered |= values
+    return kept
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,8 @@ from treegram import (
 )
 from treegram._core.errors import ParameterError
 from treegram.explanations.contributions import in_training
-from treegram.kernels import GraphKernel, parameters
+from treegram.kernels import GraphKernel, feature_map, parameters
+from treegram.kernels.attribution import kernel_contributions
 from treegram.kernels.oddcl import count_trees
 from treegram.kernels.registry import KERNELS as REGISTERED
 
@@ -195,14 +196,16 @@ def test_contributions_match_a_hand_calculation():
     """A path N-C-O against an edge C-O: N occurs only in the path; C and O match by label, O also by its neighbor."""
     graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
     kernel = WL(n_iterations=1, normalize=False).fit(graphs[1])
-    np.testing.assert_allclose(kernel._node_contributions(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 2])
+    np.testing.assert_allclose(kernel_contributions(kernel, graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 2])
     # The tree O(C) has two nodes, and each gets half.
-    np.testing.assert_allclose(kernel._node_contributions(graphs[0], np.ones((1, 1)), spread=True)[:, 0], [0, 1.5, 1.5])
+    np.testing.assert_allclose(
+        kernel_contributions(kernel, graphs[0], np.ones((1, 1)), spread=True)[:, 0], [0, 1.5, 1.5]
+    )
     paths = ShortestPath(use_labels=True, normalize=False).fit(graphs[1])
-    np.testing.assert_allclose(paths._node_contributions(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 1])
+    np.testing.assert_allclose(kernel_contributions(paths, graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 1])
     assignment = WLOA(n_iterations=0, normalize=False).fit(Graphs.from_edges([[]], labels=[["C"]]))
     twice = Graphs.from_edges([[(0, 1)]], labels=[["C", "C"]])  # either of the two is assigned
-    np.testing.assert_allclose(assignment._node_contributions(twice, np.ones((1, 1)), spread=False)[:, 0], [0.5, 0.5])
+    np.testing.assert_allclose(kernel_contributions(assignment, twice, np.ones((1, 1)), spread=False)[:, 0], [0.5, 0.5])
 
 
 @pytest.mark.parametrize("counts", [(4, 4), (4, 4, 4)])
@@ -437,7 +440,7 @@ def test_trees_are_shared_equally_by_their_nodes(kernel, counting, collection, d
         return
     one = kernel(depth=depth, lam=0.7, counting=counting, normalize=False).fit(graphs)
     weights = np.sin(1.0 + np.arange(len(graphs)))
-    contributions = one._node_contributions(graphs, weights[:, None], spread=True)[:, 0]
+    contributions = kernel_contributions(one, graphs, weights[:, None], spread=True)[:, 0]
     np.testing.assert_allclose(contributions, literal_contributions(one, collection, weights), rtol=1e-9, atol=1e-9)
 
 

@@ -13,6 +13,7 @@ import naive_matching
 from checks import gram_array
 from strategies import collections, in_two_parts
 from treegram import CSM, Graphs, InvalidGraphError
+from treegram.kernels.attribution import kernel_contributions
 from treegram.pairsum import matching, tiles
 from zoo import COLLECTIONS, LAWS_HOLD_ON, Collection
 
@@ -216,7 +217,7 @@ def test_transform_of_new_graphs_equals_the_block_of_the_whole(parts, use_labels
 def assert_same_shares(kernel, collection, literal, options):
     """Compare with one output per training graph, relative to the self-similarities."""
     fitted = kernel.fit(collection.pack())
-    shares = fitted._node_contributions(fitted.graphs_, np.eye(len(collection)), spread=False)
+    shares = kernel_contributions(fitted, fitted.graphs_, np.eye(len(collection)), spread=False)
     expected = naive_matching.csm_shares(collection, collection, literal, **options)
     rows = [np.array(row, dtype=float).reshape(len(collection), -1).T for row in expected]
     selves = np.array(bound_diagonal(naive_matching.csm(collection, collection, literal, **options)), dtype=float)
@@ -264,17 +265,17 @@ def test_shares_of_a_complete_graph_match_the_oracle():
 def test_size_and_number_of_tasks_do_not_change_shares(monkeypatch, options):
     graphs = COLLECTIONS["edge_labels"].pack()
     weights = np.random.default_rng(0).normal(size=(len(graphs), 2))
-    shares = CSM(**options).fit(graphs)._node_contributions(graphs, weights, spread=False)
+    shares = kernel_contributions(CSM(**options).fit(graphs), graphs, weights, spread=False)
     monkeypatch.setattr(matching, "ROWS_PER_TASK", 5)
     several = [
-        CSM(**options, n_jobs=n_jobs).fit(graphs)._node_contributions(graphs, weights, spread=False)
+        kernel_contributions(CSM(**options, n_jobs=n_jobs).fit(graphs), graphs, weights, spread=False)
         for n_jobs in (1, 2)
     ]
     np.testing.assert_array_equal(several[0], several[1])
     monkeypatch.setattr(matching, "TILE_COLUMNS", 7)
     monkeypatch.setattr(matching, "STEPS_PER_CALL", 5)
     monkeypatch.setattr(tiles, "ROWS_PER_CALL", 3)
-    small = CSM(**options).fit(graphs)._node_contributions(graphs, weights, spread=False)
+    small = kernel_contributions(CSM(**options).fit(graphs), graphs, weights, spread=False)
     np.testing.assert_allclose(small, shares, rtol=0, atol=1e-13)
 
 

@@ -82,7 +82,7 @@ def paths(*sizes):
 def test_ranks_of_new_graphs_are_interpolated():
     kernel = StatisticsKernel().fit(paths(2, 4, 8, 8))
     column = kernel.feature_names_in_.index("n_nodes")
-    ranks = kernel._describe(paths(1, 2, 3, 4, 6, 8, 99), kernel._own_grid()).columns[:, column]
+    ranks = kernel._view_graphs(paths(1, 2, 3, 4, 6, 8, 99)).columns[:, column]
     np.testing.assert_allclose(ranks, [0.125, 0.125, 0.25, 0.375, 0.5625, 0.75, 0.75])
 
 

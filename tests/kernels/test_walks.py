@@ -17,6 +17,7 @@ from naive_paths import node_kernels
 from strategies import collections
 from treegram import AttributedWalk, Graphs, InvalidGraphError, ParameterError, RandomWalk, explain, load_tu
 from treegram.kernels import random_walk
+from treegram.kernels.attribution import kernel_contributions
 from treegram.models.ridge import GraphRidge
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 
@@ -121,7 +122,7 @@ def test_other_node_kernels():
 def test_node_contributions_sum_to_the_kernel(kernel):
     graphs, weights = COLLECTIONS["edge_labels"].pack(), np.random.default_rng(0).normal(size=(11, 2))
     kernel.fit(graphs)
-    contributions = kernel._node_contributions(graphs, weights, spread=False)
+    contributions = kernel_contributions(kernel, graphs, weights, spread=False)
     sums = np.zeros((len(graphs), 2))
     np.add.at(sums, graphs.graph_ids, contributions)
     np.testing.assert_allclose(sums, kernel.transform(graphs) @ weights, atol=1e-12)

@@ -29,10 +29,10 @@ from treegram.graphs.check import COLUMN_NAMES
 from treegram.graphs.digest import digest_each
 from treegram.kernels import FeatureMap, KernelSum, Nystroem
 from treegram.kernels.attribution import column_weights, kernel_contributions
-from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import through_pipeline
 from treegram.models.solver import one_against_rest
+from treegram.pairsum.tiles import inverse_roots
 
 __all__ = ["Explanation", "explain"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from treegram._core.errors import ParameterError
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.kernels.base import inverse_roots
 from treegram.kernels.registry import KERNELS
+from treegram.pairsum.tiles import inverse_roots
 
 __all__ = ["column_weights", "kernel_contributions", "row_contributions"]
 

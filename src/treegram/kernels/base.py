@@ -1,4 +1,4 @@
-"""The base class of graph kernels: fit, transform, grids of parameters, and normalization.
+"""The base class of graph kernels: fit, transform, and grids of parameters.
 
 A kernel declares its name, its parameters, its default grid and the parameters that one pass can vary, and computes values with
 three methods: ``_describe`` turns graphs into the form that its sums need, ``_pair_sums`` computes the kernel of all pairs of
@@ -36,22 +36,17 @@ from treegram._core.params import (
 )
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.grid import Grid, GridPoint, grid_params, grid_points
+from treegram.kernels.grid import Grid, GridPoint, grid_points, one_pass
 from treegram.kernels.input_checks import check_like_fitted, warn_of_unused
 from treegram.pairsum.attributes import GAMMA_RULES, NODE_KERNEL_NAMES
-from treegram.pairsum.tiles import complete
+from treegram.pairsum.tiles import complete_gram, normalize_gram
 
 __all__ = [
     "GraphKernel",
     "arc_matrix",
-    "complete_gram",
-    "inverse_roots",
     "node_vectors",
-    "normalize_gram",
     "options_of",
 ]
-
-ROWS_AT_ONCE = 32  # rows that are normalized together: their factors stay in cache
 
 
 @parameters
@@ -241,31 +236,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
     def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
         """Compute all points of a grid of one-pass parameters, which are in the order of ``_one_pass``."""
-        grid = {**self._single_grid(), **param_grid}
-        points = grid_params(param_grid)
-        require_gram(len(points), len(X) + len(X_new), len(X))
-        check_like_fitted(self, X_new, X)
-        n, order = len(points), np.arange(len(points))
-        if self._adds_up:
-            ((name, values),) = grid.items()
-            steps, order = np.unique(np.asarray(values), return_inverse=True)
-            n, grid = len(steps), {name: steps.tolist()}
-        add_up = _cumulate if self._adds_up else np.asarray
-        worker = clone(self)
-        worker._learn(X, grid)
-        fitted = worker._describe(X, grid)
-        grams = add_up(worker._pair_sums(fitted, None).reshape(n, len(X), len(X)))
-        selves = self._finite(np.einsum("...ii->...i", grams).copy())
-        complete_gram(grams, selves, normalize=self.normalize)
-        rows, new_selves = np.empty((n, 0, len(X))), np.empty((n, 0))
-        if len(X_new):
-            new = worker._describe(X_new, grid)
-            rows = add_up(worker._pair_sums(new, fitted).reshape(n, len(X_new), len(X)))
-            new_selves = self._finite(add_up(worker._self_sums(new).reshape(n, len(X_new))))
-            if self.normalize:
-                normalize_gram(rows, new_selves, selves, normalize=self.normalize)
-                new_selves = np.where(new_selves > 0, 1.0, 0.0)
-        return [GridPoint(params, grams[i], rows[i], new_selves[i]) for params, i in zip(points, order, strict=True)]
+        return one_pass(self, X, X_new, param_grid)
 
     # ---------------------------------------------------------------- fitted graphs
 
@@ -378,50 +349,3 @@ def node_vectors(graphs: Graphs) -> Floats:
 
 def _vary(codes: Ints | None) -> bool:
     return codes is not None and len(codes) > 0 and bool((codes != codes[0]).any())
-
-
-def _cumulate(sums: Floats) -> Floats:
-    """Turn what each point of a grid adds to the one before, along the first axis, into totals, in place."""
-    if len(sums) > 1:
-        with np.errstate(over="ignore", invalid="ignore"):  # entries below a symmetric matrix's diagonal are arbitrary
-            np.cumsum(sums, axis=0, out=sums)
-    return sums
-
-
-# -------------------------------------------------------------------- normalization
-
-
-def complete_gram(K: Floats, diagonals: Floats, *, normalize: bool | str) -> None:
-    """Fill the lower halves of symmetric matrices from the upper ones, and normalize them, in place."""
-    is_cosine = normalize and normalize != "tanimoto"
-    complete(K, inverse_roots(diagonals) if is_cosine else None)
-    if normalize == "tanimoto":
-        normalize_gram(K, diagonals, diagonals, normalize=normalize)
-
-
-def normalize_gram(K: Floats, rows: Floats, columns: Floats, *, normalize: bool | str) -> None:
-    """Divide K by sqrt(rows columns) (True) or by rows + columns - K ("tanimoto"), in place; 0 / 0 is 0.
-
-    ``rows`` and ``columns`` are the kernels of the graphs along each axis with themselves, with the leading axes of K. The
-    two are combined first, so that a symmetric matrix remains symmetric in every bit.
-    """
-    is_cosine = normalize != "tanimoto"
-    if is_cosine:
-        rows, columns = inverse_roots(rows), inverse_roots(columns)
-    combine = np.multiply if is_cosine else np.add
-    buffer = np.empty((min(ROWS_AT_ONCE, K.shape[-2]), K.shape[-1]))
-    for point in np.ndindex(K.shape[:-2]):
-        for first in range(0, K.shape[-2], ROWS_AT_ONCE):
-            block = K[point][first : first + ROWS_AT_ONCE]
-            pairs = combine(rows[point][first : first + ROWS_AT_ONCE, None], columns[point], out=buffer[: len(block)])
-            if is_cosine:
-                block *= pairs
-            else:
-                np.divide(block, pairs - block, out=block, where=block != 0)
-
-
-def inverse_roots(diagonal: Floats) -> Floats:
-    """Compute 1 / sqrt(diagonal); 0 for entries that are not positive."""
-    positive = diagonal > 0
-    roots: Floats = np.where(positive, 1.0 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
-    return roots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -16,17 +16,18 @@ from treegram._core.errors import InvalidGraphError, ParameterError
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import FLAG, NOTHING, SEED, Checked, Instance, Whole, parameters
-from treegram._core.types import Floats, Hashes
+from treegram._core.types import Floats
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.attribution import row_contributions
-from treegram.kernels.base import GraphKernel, inverse_roots, node_vectors
+from treegram.kernels.base import GraphKernel, node_vectors
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.input_checks import warn_of_unused
-from treegram.kernels.mapped_nodes import map_nodes, mapped_self_sums
 from treegram.kernels.node_pairs import NodePairKernel, view_nodes, weighted_columns
+from treegram.kernels.oddcl_approx import map_nodes, mapped_self_sums
 from treegram.kernels.wl import WL
-from treegram.pairsum.maps import VectorMap, draw_seed, evaluate
+from treegram.pairsum.maps import draw_seed, evaluate
 from treegram.pairsum.products import sum_rows
+from treegram.pairsum.tiles import inverse_roots
 from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, spread_rows
 from treegram.structure.features import Features
 
@@ -172,11 +173,11 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
             )
         if self.n_jobs is not None:
             kernel.set_params(n_jobs=self.n_jobs)
-        self.map_ = None
+        self.map_: Any = None
         if isinstance(kernel, NodePairKernel):
             self._learn_map(kernel, graphs)
             graphs = _graphs_of_each_label(graphs)
-        self.kernel_ = kernel.fit(graphs)
+        self.kernel_: Any = kernel.fit(graphs)
         return self
 
     def _learn_map(self, kernel: Any, graphs: Graphs) -> None:
@@ -190,18 +191,14 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         self.map_ = kernel._vector_map(graphs, self.n_components, self._seed)
         if isinstance(kernel.gamma, str):
             kernel.set_params(gamma=kernel.gamma_)
-        self._codes = None if self.n_features is not None else _features_of(kernel, graphs).codes
-
-    @property
-    def _rows(self) -> _ExactRows | _MappedRows:
-        if self.map_ is None:
-            return _ExactRows(self.kernel_)
-        return _MappedRows(self.kernel_, self.map_, self._seed, self.n_features, self._codes)
+        self._codes: Any = None if self.n_features is not None else _features_of(kernel, graphs).codes
 
     @property
     def n_features_out_(self) -> int:
         """Number of columns."""
-        return self._rows.n_columns
+        if self.map_ is None:
+            return int(self.kernel_._fitted_counts.shape[1])
+        return len(self._codes) * int(self.map_.n_components) if self.n_features is None else self.n_features
 
     def transform(self, X: Any) -> Rows:
         """Compute the rows of graphs.
@@ -217,7 +214,8 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
             One row per graph.
         """
         check_is_fitted(self)
-        rows: Any = self._rows.compute(self.kernel_._check_like_fitted(as_graphs(X)))
+        graphs = self.kernel_._check_like_fitted(as_graphs(X))
+        rows: Any = self.kernel_._feature_rows(graphs) if self.map_ is None else self._mapped_rows(graphs)
         if sp.issparse(rows) and not self.sparse_output:
             require_rows(rows.shape[0], float(rows.shape[0]) * rows.shape[1])
             rows = rows.toarray()
@@ -237,94 +235,18 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
             One name per column; ``featuremap0``, ``featuremap1``, ... for mapped rows.
         """
         check_is_fitted(self)
-        name_of = self._rows.name_of()
+        name_of = "featuremap{}".format if self.map_ is not None else self.kernel_._name_reader()
         return np.asarray([name_of(column) for column in range(self.n_features_out_)], dtype=object)
 
-    # ---------------------------------------------------------------- explanations
+    # ---------------------------------------------------------------- mapped rows
 
-    def _node_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
-        """Return what each node adds to the products of its graph's row with weights, (n_nodes, n_outputs).
-
-        With ``spread``, what a node adds by the tree around it is divided among the nodes of that tree.
-        """
-        return self._rows.node_contributions(self.kernel_._check_like_fitted(graphs), weights, spread=spread)
-
-    def _feature_contributions(self, graphs: Graphs, weights: Floats) -> NamedFeatures:
-        """Return what each feature adds, for each output a matrix of graphs and features, and a function that names a feature."""
-        return self._rows.feature_contributions(self.kernel_._check_like_fitted(graphs), weights)
-
-
-def _graphs_of_each_label(graphs: Graphs) -> Graphs:
-    """Return the first graph with each label; the first with nodes for graphs without labels."""
-    nodes = (
-        np.arange(min(graphs.n_nodes, 1)) if graphs.labels is None else np.unique(graphs.labels, return_index=True)[1]
-    )
-    return graphs[np.unique(graphs.graph_ids[nodes])]
-
-
-# -------------------------------------------------------------------- exact rows
-
-
-@dataclass(frozen=True)
-class _ExactRows:
-    """Rows of a kernel with explicit features."""
-
-    kernel: Any
-
-    @property
-    def n_columns(self) -> int:
-        """Number of features of the fitted graphs."""
-        return int(self.kernel._fitted_counts.shape[1])
-
-    def compute(self, graphs: Graphs) -> sp.csr_matrix:
-        """Return the rows of graphs."""
-        rows: sp.csr_matrix = self.kernel._feature_rows(graphs)
-        return rows
-
-    def name_of(self) -> Callable[[int], str]:
-        """Return a function that gives the name of a column."""
-        reader: Callable[[int], str] = self.kernel._name_reader()
-        return reader
-
-    def node_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
-        """Return what each node adds to the products of its graph's row with weights."""
-        return row_contributions(self.kernel, graphs, weights, spread=spread)
-
-    def feature_contributions(self, graphs: Graphs, weights: Floats) -> NamedFeatures:
-        """Return what each column adds, and the names of the columns."""
-        rows = self.compute(graphs)
-        return tuple((rows @ sp.diags(output)).tocsr() for output in weights.T), self.name_of()
-
-
-# -------------------------------------------------------------------- mapped rows
-
-
-@dataclass(frozen=True)
-class _MappedRows:
-    """Rows of a kernel on labels times vectors, with inner products of mapped vectors in place of the node kernel."""
-
-    kernel: Any
-    vector_map: VectorMap
-    seed: int
-    n_hashed: int | None  # columns of hashed rows
-    codes: Hashes  # of the features that have columns, if rows are not hashed
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return len(self.codes) * self.vector_map.n_components if self.n_hashed is None else self.n_hashed
-
-    def name_of(self) -> Callable[[int], str]:
-        """Return a function that gives the name of a column, as scikit-learn names columns without a meaning."""
-        return lambda column: f"featuremap{column}"
-
-    def compute(self, graphs: Graphs) -> Rows:
+    def _mapped_rows(self, graphs: Graphs) -> Rows:
         """Return the rows of graphs: dense if they are hashed."""
         self._check_vectors(graphs)
-        features = _features_of(self.kernel, graphs)
+        features = _features_of(self.kernel_, graphs)
         with one_blas_thread():
-            rows: Any = self._compute(graphs, features)
-            lengths = np.sqrt(self._squares(graphs, features, rows)) if self.kernel.normalize else np.ones(len(graphs))
+            rows: Any = self._unnormalized_rows(graphs, features)
+            lengths = np.sqrt(self._squares(graphs, features, rows)) if self.kernel_.normalize else np.ones(len(graphs))
         lengths[lengths == 0] = 1.0
         if sp.issparse(rows):
             rows.data /= np.repeat(lengths, np.diff(rows.indptr))
@@ -333,64 +255,79 @@ class _MappedRows:
         return rows
 
     def _check_vectors(self, graphs: Graphs) -> None:
-        if graphs.n_attributes and graphs.n_nodes and not self.kernel.graphs_.n_nodes:
+        if graphs.n_attributes and graphs.n_nodes and not self.kernel_.graphs_.n_nodes:
             raise InvalidGraphError(
                 "FeatureMap was fitted on graphs without nodes, and has no map for vectors. Fit it on graphs with nodes."
             )
 
-    def _compute(self, graphs: Graphs, features: Features) -> Rows:
+    def _unnormalized_rows(self, graphs: Graphs, features: Features) -> Rows:
         """Return the rows before normalization."""
-        n_jobs = self.kernel.n_jobs
-        if self.n_hashed is not None:
+        n_jobs = self.kernel_.n_jobs
+        if self.n_features is not None:
             counts, codes, vectors = features.counts, features.codes, node_vectors(graphs)
-            options = (self.vector_map, self.n_hashed, self.seed)
+            options = (self.map_, self.n_features, self._seed)
             return hash_graphs(graphs.offsets, vectors, counts, codes, *options, n_jobs=n_jobs)
-        nodes = map_nodes(view_nodes(self.kernel, graphs, [features]))
-        vectors = evaluate(self.vector_map, nodes.vectors, n_jobs=n_jobs)
-        return spread_rows(nodes.aligned(self.codes)[0], vectors, n_jobs=n_jobs)
+        nodes = map_nodes(view_nodes(self.kernel_, graphs, [features]))
+        vectors = evaluate(self.map_, nodes.vectors, n_jobs=n_jobs)
+        return spread_rows(nodes.aligned(self._codes)[0], vectors, n_jobs=n_jobs)
 
     def _squares(self, graphs: Graphs, features: Features, rows: Rows) -> Floats:
         """Return the square of the length of each row, with all its features: also those without a column."""
-        if self.n_hashed is not None:
+        if self.n_features is not None:
             return np.einsum("ij,ij->i", rows, rows)
-        view = view_nodes(self.kernel, graphs, [features])
-        return mapped_self_sums(map_nodes(view), self.vector_map, self.kernel.n_jobs).ravel()
+        view = view_nodes(self.kernel_, graphs, [features])
+        return mapped_self_sums(map_nodes(view), self.map_, self.kernel_.n_jobs).ravel()
 
     # ---------------------------------------------------------------- explanations
 
-    def node_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
-        """Return what each node adds to the products of its graph's row with weights."""
-        features, per_value = self._entry_contributions(graphs, weights)
-        if spread and self.kernel._explained_by == "trees":
-            spread_values: Floats = self.kernel._spread_over_nodes(graphs, features, per_value)
-            return spread_values
-        by_output = _times_values(features, per_value)
-        return np.column_stack([np.asarray(matrix.sum(axis=1)).ravel() for matrix in by_output])
+    def _node_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+        """Return what each node adds to the products of its graph's row with weights, (n_nodes, n_outputs).
 
-    def feature_contributions(self, graphs: Graphs, weights: Floats) -> NamedFeatures:
-        """Return what each feature of these graphs adds, and the names of the features."""
+        With ``spread``, what a node adds by the tree around it is divided among the nodes of that tree.
+        """
+        if self.map_ is None:
+            return row_contributions(self.kernel_, graphs, weights, spread=spread)
+        features, per_value = self._entry_contributions(graphs, weights)
+        if spread and type(self.kernel_)._spread_over_nodes is not NodePairKernel._spread_over_nodes:
+            return self.kernel_._spread_over_nodes(graphs, features, per_value)
+        sums = [matrix.sum(axis=1) for matrix in _times_values(features, per_value)]
+        return np.asarray(np.hstack(sums))
+
+    def _feature_contributions(self, graphs: Graphs, weights: Floats) -> NamedFeatures:
+        """Return what each feature adds, for each output a matrix of graphs and features, and a function that names a feature."""
+        if self.map_ is None:
+            rows = self.kernel_._feature_rows(graphs)
+            return tuple((rows @ sp.diags(output)).tocsr() for output in weights.T), self.kernel_._name_reader()
         features, per_value = self._entry_contributions(graphs, weights)
         values = tuple(sum_rows(matrix, graphs.offsets) for matrix in _times_values(features, per_value))
-        return values, lambda column: self.kernel._name_feature(graphs, features, column)
+        return values, lambda column: self.kernel_._name_feature(graphs, features, column)
 
     def _entry_contributions(self, graphs: Graphs, weights: Floats) -> tuple[Features, Floats]:
-        """Return the features of each node, and what each entry adds divided by its value, (n_entries, n_outputs)."""
+        """Return the features of each node, and what each entry adds to mapped rows, divided by its value: (n_entries, n_outputs)."""
         self._check_vectors(graphs)
-        features, n = _features_of(self.kernel, graphs), self.vector_map.n_components
+        features, n = _features_of(self.kernel_, graphs), self.map_.n_components
         counts = features.counts
         ones = sp.csr_matrix((np.ones(counts.nnz), counts.indices, counts.indptr), counts.shape)
-        if self.n_hashed is not None:
-            places = place_trees(features.codes, n, len(weights), self.seed)
+        if self._codes is None:
+            places = place_trees(features.codes, n, len(weights), self._seed)
         else:
-            is_known = np.isin(features.codes, self.codes)
-            columns = np.where(is_known, np.searchsorted(self.codes, features.codes), 0)
+            is_known = np.isin(features.codes, self._codes)
+            columns = np.where(is_known, np.searchsorted(self._codes, features.codes), 0)
             places = (columns * n, is_known.astype(float), np.ones(n))
         with one_blas_thread():
-            per_value = entry_products(node_vectors(graphs), ones, places, self.vector_map, weights)
-            if self.kernel.normalize:
-                factors = inverse_roots(self._squares(graphs, features, self._compute(graphs, features)))
-                per_value *= np.repeat(factors[graphs.graph_ids], np.diff(features.counts.indptr))[:, None]
+            per_value = entry_products(node_vectors(graphs), ones, places, self.map_, weights)
+            if self.kernel_.normalize:
+                factors = inverse_roots(self._squares(graphs, features, self._unnormalized_rows(graphs, features)))
+                per_value *= np.repeat(factors[graphs.graph_ids], np.diff(counts.indptr))[:, None]
         return features, per_value
+
+
+def _graphs_of_each_label(graphs: Graphs) -> Graphs:
+    """Return the first graph with each label; the first with nodes for graphs without labels."""
+    nodes = (
+        np.arange(min(graphs.n_nodes, 1)) if graphs.labels is None else np.unique(graphs.labels, return_index=True)[1]
+    )
+    return graphs[np.unique(graphs.graph_ids[nodes])]
 
 
 def _features_of(kernel: Any, graphs: Graphs) -> Any:

@@ -20,8 +20,9 @@ from treegram._core.params import Whole, Words, check_value
 from treegram._core.types import Floats
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.digest import digest_graphs
-from treegram.kernels.base import GraphKernel, complete_gram, normalize_gram
+from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import split_pipeline
+from treegram.pairsum.tiles import complete_gram, normalize_gram
 
 __all__ = ["gram_to_zarr"]
 

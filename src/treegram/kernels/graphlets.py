@@ -64,8 +64,8 @@ class Graphlets(ExplicitKernel):
     ----------
     max_size : int, default=4
         Number of nodes of the largest subgraphs, from 1 to 5. At 1 only nodes are counted, at 2 also edges.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads, as in joblib; -1 means all. The result has the same bits for any number.

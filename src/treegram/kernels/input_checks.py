@@ -13,7 +13,7 @@ from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted, listed
 from treegram.graphs import Graphs
 
-__all__ = ["check_like_fitted", "outside_level", "warn_of_unused"]
+__all__ = ["check_like_fitted", "outside_level", "refuse_unlike", "warn_of_unused"]
 
 
 def check_like_fitted(kernel: Any, graphs: Graphs, fitted: Graphs) -> None:
@@ -22,18 +22,19 @@ def check_like_fitted(kernel: Any, graphs: Graphs, fitted: Graphs) -> None:
         return
     if kernel._uses_vectors and graphs.n_attributes != fitted.n_attributes:
         new, old = _count_of(graphs.n_attributes), _count_of(fitted.n_attributes)
-        _refuse(kernel, f"The nodes of the new graphs (X) have {new}", f"on nodes with {old}")
+        refuse_unlike(kernel, f"The nodes of the new graphs (X) have {new}", f"on nodes with {old}")
     if (graphs.labels is None) != (fitted.labels is None):
         new, old = ("no labels", "with labels") if graphs.labels is None else ("labels", "without labels")
-        _refuse(kernel, f"The nodes of the new graphs (X) have {new}", f"on nodes {old}")
+        refuse_unlike(kernel, f"The nodes of the new graphs (X) have {new}", f"on nodes {old}")
     if graphs.directed != fitted.directed:
         new, old = ("directed", "undirected") if graphs.directed else ("undirected", "directed")
-        _refuse(kernel, f"The edges of the new graphs (X) are {new}", f"on {old} ones")
+        refuse_unlike(kernel, f"The edges of the new graphs (X) are {new}", f"on {old} ones")
     if kernel._uses_labels and graphs.labels is not None:
         _warn_of_unknown_labels(kernel, graphs, _used_labels(fitted))
 
 
-def _refuse(kernel: Any, now: str, then: str) -> None:
+def refuse_unlike(kernel: Any, now: str, then: str) -> None:
+    """Raise because of what new graphs have, and what the fitted ones had."""
     raise InvalidGraphError(
         f"{now}, but {type(kernel).__name__} was fitted {then}. Build them the same way as the training graphs."
     )

@@ -14,7 +14,7 @@ from treegram._core.errors import ParameterError
 from treegram._core.params import LIST, NOTHING, Allowed, Instance, Number, check_value, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import GraphKernel, complete_gram, inverse_roots, normalize_gram
+from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import (
     Grid,
     GridPoint,
@@ -29,6 +29,7 @@ from treegram.kernels.grid import (
 )
 from treegram.kernels.input_checks import warn_of_unused
 from treegram.kernels.oddcl import ODDCL, ODDST
+from treegram.pairsum.tiles import complete_gram, inverse_roots, normalize_gram
 
 __all__ = ["KernelSum"]
 
@@ -57,8 +58,8 @@ class KernelSum(GraphKernel):
         and with the vectors.
     weights : list of float, or None, default=None
         The weight of each part, not negative; None: 1 for all.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide the sum by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide the sum by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads for all parts, as in joblib; None keeps the number of each part.

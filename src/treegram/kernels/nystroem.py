@@ -18,10 +18,11 @@ from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, SEED, Checked, Instance, Whole, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
-from treegram.kernels.base import GraphKernel, complete_gram, normalize_gram
+from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.oddcl import ODDCL
 from treegram.pairsum.maps import pivoted_cholesky
+from treegram.pairsum.tiles import complete_gram, normalize_gram
 
 __all__ = ["Nystroem"]
 

@@ -17,11 +17,12 @@ from treegram._core.machine import require
 from treegram._core.params import FLAG, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import inverse_roots, node_vectors
+from treegram.kernels.base import node_vectors
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import Grid
 from treegram.kernels.wl import COLOR_GRID
 from treegram.pairsum.products import Binned, bin_counts, bin_products, bin_squares
+from treegram.pairsum.tiles import inverse_roots
 from treegram.structure.hashing import node_hashes
 
 __all__ = ["P2K"]
@@ -92,8 +93,8 @@ class P2K(HasFeatures):
         Whether labels count; otherwise all nodes have the same one, and shape counts only by how attributes spread.
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     random_state : int, RandomState instance or None, default=0
         Seed of the draws; the same number gives the same kernel.

@@ -77,8 +77,8 @@ class RandomWalk(ExplicitKernel):
         Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether walks must agree in the labels of their edges; needs ``n_steps``.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads, as in joblib, where pairs of nodes are compared (see Notes); -1 means all. The result has the same bits
@@ -263,8 +263,8 @@ class AttributedWalk(GraphKernel):
         Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether only edges with equal labels match.
-    normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+    normalize : bool or "tanimoto", default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads, as in joblib; -1 means all. The result has the same bits for any number.

@@ -20,6 +20,7 @@ from treegram.graphs.statistics import GraphStatistics
 from treegram.graphs.transforms import ScaleAttributes
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
+from treegram.kernels.input_checks import refuse_unlike
 
 __all__ = ["StatisticsKernel"]
 
@@ -147,7 +148,7 @@ class StatisticsKernel(GraphKernel):
             tables.append(_given_columns(graphs))
             if tables[-1].shape[1] != self._n_given:
                 new = counted(tables[-1].shape[1], "graph attribute")
-                self._refuse(f"The new graphs (X) have {new}", f"on graphs with {self._n_given}")
+                refuse_unlike(self, f"The new graphs (X) have {new}", f"on graphs with {self._n_given}")
         return np.hstack(tables)
 
     def _rounded(self, table: Floats) -> Floats:

@@ -34,13 +34,16 @@ __all__ = [
     "aligned",
     "clear",
     "complete",
+    "complete_gram",
     "copy",
     "cut",
     "diagonal",
     "fill_matrix",
     "gaussian_row",
     "gaussian_rows",
+    "inverse_roots",
     "kernel_rows",
+    "normalize_gram",
     "number_alike",
     "order_by",
     "own_blocks",
@@ -285,6 +288,42 @@ def complete(K: Floats, factors: Floats | None = None) -> None:
             square, rest = np.split(rows, [last - first], axis=1)
             np.copyto(square, square.T.copy(), where=np.tri(last - first, k=-1, dtype=bool))
             matrix[last:, first:last] = rest.T
+
+
+def complete_gram(K: Floats, diagonals: Floats, *, normalize: bool | str) -> None:
+    """Fill the lower halves of symmetric matrices from the upper ones, and normalize them, in place."""
+    is_cosine = normalize and normalize != "tanimoto"
+    complete(K, inverse_roots(diagonals) if is_cosine else None)
+    if normalize == "tanimoto":
+        normalize_gram(K, diagonals, diagonals, normalize=normalize)
+
+
+def normalize_gram(K: Floats, rows: Floats, columns: Floats, *, normalize: bool | str) -> None:
+    """Divide K by sqrt(rows columns) (True) or by rows + columns - K ("tanimoto"), in place; 0 / 0 is 0.
+
+    ``rows`` and ``columns`` are the kernels of the graphs along each axis with themselves, with the leading axes of K. The
+    two are combined first, so that a symmetric matrix remains symmetric in every bit.
+    """
+    is_cosine = normalize != "tanimoto"
+    if is_cosine:
+        rows, columns = inverse_roots(rows), inverse_roots(columns)
+    combine = np.multiply if is_cosine else np.add
+    buffer = np.empty((min(ROWS_AT_ONCE, K.shape[-2]), K.shape[-1]))
+    for point in np.ndindex(K.shape[:-2]):
+        for first in range(0, K.shape[-2], ROWS_AT_ONCE):
+            block = K[point][first : first + ROWS_AT_ONCE]
+            pairs = combine(rows[point][first : first + ROWS_AT_ONCE, None], columns[point], out=buffer[: len(block)])
+            if is_cosine:
+                block *= pairs
+            else:
+                np.divide(block, pairs - block, out=block, where=block != 0)
+
+
+def inverse_roots(diagonal: Floats) -> Floats:
+    """Compute 1 / sqrt(diagonal); 0 for entries that are not positive."""
+    positive = diagonal > 0
+    roots: Floats = np.where(positive, 1.0 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
+    return roots
 
 
 # -------------------------------------------------------------------- compiled: powers
