@@ -32,6 +32,8 @@ COLUMN_NAMES = {
     "graph_attribute_names": "graph_attributes",
 }
 
+GROUP_END = ": "  # ends the name of a group in the name of a column of graph_attributes
+
 Names = NDArray[Any] | None
 T = TypeVar("T")
 MAX_NODES = 2**31 - 1  # of a collection, so that the product of two node numbers fits into 64 bits
@@ -421,6 +423,11 @@ def check_extras(fields: dict[str, Any]) -> None:
     graph_names = check_names(fields["graph_names"], n_graphs, "graph_names", "graphs")
     finder = Finder(offsets, graph_names, check_names(fields["node_names"], n_nodes, "node_names", "nodes"))
     fields.update(graph_names=finder.graph_names, node_names=finder.node_names)
+    if isinstance(fields["graph_attributes"], Mapping):
+        if fields["graph_attribute_names"] is not None:
+            raise InvalidGraphError("graph_attribute_names are for one array; the columns of named groups have names.")
+        columns, names = join_groups(fields["graph_attributes"], n_graphs)
+        fields.update(graph_attributes=columns, graph_attribute_names=names)
     if fields["graph_attributes"] is not None and fields["graph_attribute_names"] is None:
         fields["graph_attribute_names"] = getattr(fields["graph_attributes"], "columns", None)  # of a table
     for name, thing, length, describe in (
@@ -441,6 +448,32 @@ def check_extras(fields: dict[str, Any]) -> None:
             raise InvalidGraphError(
                 f"targets must have one entry per graph: {n_graphs} graphs, got an array of shape {targets.shape}."
             )
+
+
+def join_groups(groups: Mapping[str, Any], n_graphs: int, thing: str = "graph") -> tuple[Floats, list[str]]:
+    """Return the columns of named groups side by side, and their names: "maccs: 12" is the column 12 of the group "maccs"."""
+    tables, names = [np.empty((n_graphs, 0))], []
+    for group, values in groups.items():
+        if not isinstance(group, str) or not group or GROUP_END in group:
+            raise InvalidGraphError(
+                f"graph_attributes: the name of a group must be a text without {GROUP_END!r}; got {group!r}."
+            )
+        where = f"graph_attributes[{group!r}]"
+        tables.append(
+            check_rows(values, n_graphs, where, thing, lambda row, where=where: f"{where}: the values of {thing} {row}")
+        )
+        columns = getattr(values, "columns", range(tables[-1].shape[1]))  # of a table
+        names += [f"{group}{GROUP_END}{column}" for column in columns]
+    return np.hstack(tables), names
+
+
+def column_groups(names: Sequence[str] | None, n_columns: int) -> dict[str, list[int]]:
+    """Return the columns of each group, by the name of the group; "" for columns whose name has none."""
+    groups: dict[str, list[int]] = {}
+    for column, name in enumerate(names if names is not None else [""] * n_columns):
+        group, end, _ = name.partition(GROUP_END)
+        groups.setdefault(group if end else "", []).append(column)
+    return groups
 
 
 def _describe_node(finder: Finder, name: str, node: int) -> str:
