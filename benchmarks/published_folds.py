@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from common import DATA_DIR, machine, table
 from threadpoolctl import threadpool_limits
 
 import treegram as tg
-from common import DATA_DIR, machine, table
 
 ROOT = Path(__file__).parents[1]
 # For each set: the vectors that the published models had, then accuracies as published. Best: the best of DGCNN, DiffPool, ECC,

@@ -38,12 +38,7 @@ EDGES = {"source": [1], "target": [2]}
             {"label": "element"},
             "nodes: row 1 has no value for 'element'",
         ),
-        (
-            {**NODES, "node": [1, 2, 1]},
-            EDGES,
-            {},
-            "nodes: row 2 and nodes: row 0 have the same node 1. Edges need a column",
-        ),
+        ({**NODES, "node": [1, 2, 1]}, EDGES, {}, "nodes: row 2 and nodes: row 0 have the same node 1. Edges need a column"),
         (
             {**NODES, "node": [1, 1, 1]},
             {**EDGES, "graph": ["a"]},

@@ -423,13 +423,7 @@ def check_extras(fields: dict[str, Any]) -> None:
     graph_names = check_names(fields["graph_names"], n_graphs, "graph_names", "graphs")
     finder = Finder(offsets, graph_names, check_names(fields["node_names"], n_nodes, "node_names", "nodes"))
     fields.update(graph_names=finder.graph_names, node_names=finder.node_names)
-    if isinstance(fields["graph_attributes"], Mapping):
-        if fields["graph_attribute_names"] is not None:
-            raise InvalidGraphError("graph_attribute_names are for one array; the columns of named groups have names.")
-        columns, names = join_groups(fields["graph_attributes"], n_graphs)
-        fields.update(graph_attributes=columns, graph_attribute_names=names)
-    if fields["graph_attributes"] is not None and fields["graph_attribute_names"] is None:
-        fields["graph_attribute_names"] = getattr(fields["graph_attributes"], "columns", None)  # of a table
+    _name_columns(fields, n_graphs)
     for name, thing, length, describe in (
         ("attributes", "node", n_nodes, partial(_describe_node, finder, "attributes")),
         ("positions", "node", n_nodes, partial(_describe_node, finder, "positions")),
@@ -450,18 +444,29 @@ def check_extras(fields: dict[str, Any]) -> None:
             )
 
 
-def join_groups(groups: Mapping[str, Any], n_graphs: int, thing: str = "graph") -> tuple[Floats, list[str]]:
+def _name_columns(fields: dict[str, Any], n_graphs: int) -> None:
+    """Put named groups of graph attributes side by side; tables bring the names of their columns."""
+    values, names = fields["graph_attributes"], fields["graph_attribute_names"]
+    if isinstance(values, Mapping):
+        if names is not None:
+            raise InvalidGraphError("graph_attribute_names are for one array; the columns of named groups have names.")
+        values, names = join_groups(values, n_graphs)
+    elif values is not None and names is None:
+        names = getattr(values, "columns", None)
+    fields.update(graph_attributes=values, graph_attribute_names=names)
+
+
+def join_groups(groups: Mapping[Any, Any], n_graphs: int, thing: str = "graph") -> tuple[Floats, list[str]]:
     """Return the columns of named groups side by side, and their names: "maccs: 12" is the column 12 of the group "maccs"."""
-    tables, names = [np.empty((n_graphs, 0))], []
+    tables: list[Floats] = [np.empty((n_graphs, 0))]
+    names: list[str] = []
     for group, values in groups.items():
-        if not isinstance(group, str) or not group or GROUP_END in group:
+        if type(group) is not str or not group or GROUP_END in group:
             raise InvalidGraphError(
                 f"graph_attributes: the name of a group must be a text without {GROUP_END!r}; got {group!r}."
             )
-        where = f"graph_attributes[{group!r}]"
-        tables.append(
-            check_rows(values, n_graphs, where, thing, lambda row, where=where: f"{where}: the values of {thing} {row}")
-        )
+        name = f"graph_attributes[{group!r}]"
+        tables.append(check_rows(values, n_graphs, name, thing, partial("{}: the values of {} {}".format, name, thing)))
         columns = getattr(values, "columns", range(tables[-1].shape[1]))  # of a table
         names += [f"{group}{GROUP_END}{column}" for column in columns]
     return np.hstack(tables), names

@@ -318,8 +318,8 @@ class SelectLabels(GraphTransformer):
     def _change(self, graphs: Graphs) -> Graphs:
         if graphs.labels is None:
             return graphs
-        values = [self._select(value) for value in graphs.label_values]
-        codes, values = encode_labels(values, len(values), "label_values", "labels")
+        selected = [self._select(value) for value in graphs.label_values]
+        codes, values = encode_labels(selected, len(selected), "label_values", "labels")
         return replace(graphs, labels=codes[graphs.labels], label_values=values)
 
     def _select(self, value: Hashable) -> Hashable:

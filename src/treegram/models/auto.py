@@ -1,7 +1,7 @@
 """The automatic choice: candidates, and a least-squares model for each, compared by leave-one-out predictions.
 
 **Candidates** are structures combined with views of the graphs, the same for all data. A **view** is the output of
-transformers of the graphs: full labels or only their first parts; no vectors, raw vectors, scaled or whitened ones, or
+transformers of the graphs: full labels, or one part of labels that are tuples; no vectors, raw vectors, scaled or whitened ones, or
 vectors with those of the neighbors; edge vectors in bins. The node kernel learns its width from the vectors of a view,
 so it suits any range and dimension. A **structure** is what else must match for two nodes to be compared: colors,
 trees, edges, or pairs of nodes. Candidates that need something the graphs lack are left out. Their list does not depend
