@@ -80,7 +80,7 @@ AUTO_VERSION = "4"
 SMALL_SAMPLE, LARGE_SAMPLE = 300, 1000  # graphs for screening: a third of all, but within these bounds
 MANY = 2000  # graphs; above this, strengths are those of the sample, and fewer candidates go on
 TOO_MANY, N_LANDMARKS = 6000, 4000  # graphs; above TOO_MANY, landmarks are used
-MOST_PARTS = 4  # of labels that are tuples: parts that are views of their own
+MOST_PARTS = 4  # of labels that are tuples: parts that are views, the first with all structures
 N_FINALISTS, N_FINALISTS_OF_MANY = 5, 3  # candidates that go on from the sample to a stack
 LEAST_SHARE = 0.03  # of a model in a stack
 ALPHAS = np.logspace(-4, 1, 11)
@@ -144,13 +144,12 @@ def _views_of_labels(graphs: Graphs, *, with_counts: bool) -> Iterator[View]:
     name, reason = "no vectors", "labels and shape may be enough"
     if not graphs.n_attributes:
         structures, steps, name, reason = (*structures, "pairs"), (), "", ""
-    yield View(name, reason, steps, structures)
-    if graphs.labels is None or not any(isinstance(value, tuple) for value in graphs.label_values):
-        return
-    n_parts = max(len(value) for value in graphs.label_values if isinstance(value, tuple))
-    for part in range(min(n_parts, MOST_PARTS)):
-        reason = "one part of the labels may be enough"
-        yield View(f"part {part + 1} of labels", reason, (*steps, partial(SelectLabels, part)), ("matched colors 3",))
+    parts = max((len(value) for value in graphs.label_values if isinstance(value, tuple)), default=0)
+    yield View(name, reason, steps, ("matched colors 1", "matched colors 3") if parts else structures)
+    for part in range(min(parts, MOST_PARTS)):
+        name, reason = f"part {part + 1} of labels", "one part of the labels may be enough"
+        select = partial(SelectLabels, part)
+        yield View(name, reason, (*steps, select), ("matched colors 3",) if part else structures)
 
 
 def _views_of_vectors(graphs: Graphs) -> Iterator[View]:
