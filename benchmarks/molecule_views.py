@@ -1,6 +1,7 @@
 """Compare views of molecules in the automatic models, by leave-scaffold-out predictions on training tables alone.
 
     python benchmarks/molecule_views.py FOLDER --tables caco2_wang dili   # FOLDER/caco2_wang.csv has the columns Drug (SMILES) and Y
+    python benchmarks/molecule_views.py FOLDER --time lipophilicity_astrazeneca   # milliseconds per molecule of 300
 
 A table whose Y has two values is one of classes. Each table is a sample of molecules, the same for all views, in folds that share no
 scaffold. Measurements become normal scores first, so that the CRPS of tables can be averaged. A view is better if the
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import GroupKFold
 
 import treegram as tg
-from common import machine, table
+from common import best_of, machine, table
 
 NUMBERS = [
     "caco2_wang",
@@ -86,6 +88,34 @@ def score_classes(graphs: tg.Graphs, y: Floats, splits: list[Any]) -> tuple[floa
     return float(auroc), float(auprc)
 
 
+def time_parts(smiles: list[str]) -> str:
+    """Return a table of the processor time of each part of a conversion, without reading SMILES."""
+    from rdkit import Chem
+    from rdkit.Chem import Descriptors
+
+    def one_by_one(mols: list[Any]) -> None:
+        for mol in mols:
+            Descriptors.CalcMolDescriptors(Chem.RemoveHs(mol), missingVal=np.nan)
+
+    def convert_with(**options: Any) -> Callable[[list[Any]], object]:
+        return lambda mols: tg.Graphs.from_rdkit(mols, **options)
+
+    parts = {
+        "RDKit's descriptors, one by one": one_by_one,
+        "graphs": convert_with(),
+        "graphs with pharmacophores": convert_with(labels=["element", "pharmacophore"]),
+        "graphs and rdkit2d": convert_with(descriptors="rdkit2d"),
+        "graphs and erg": convert_with(descriptors="erg"),
+    }
+    times = dict.fromkeys(parts, np.inf)
+    for _ in range(3):
+        for name, convert_all in parts.items():
+            mols = [Chem.MolFromSmiles(text) for text in smiles]  # RDKit keeps results on the molecule
+            times[name] = min(times[name], best_of(lambda mols=mols, run=convert_all: run(mols), rounds=1)[0])
+    rows = [[name, f"{1000 * seconds / len(smiles):.2f}"] for name, seconds in times.items()]
+    return table("Milliseconds per molecule", ["part", "ms"], rows)
+
+
 def summarize(scores: Floats, *, relative: bool) -> list[str]:
     """Return the mean change to the first view, with its standard error over tables; ``scores`` are (n_tables, n_views)."""
     changes = 100 * (scores / scores[:, :1] - 1 if relative else scores - scores[:, :1])
@@ -101,7 +131,12 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=NUMBERS + CLASSES)
     parser.add_argument("--most", type=int, default=500, help="molecules of a table")
     parser.add_argument("--folds", type=int, default=3)
+    parser.add_argument("--time", metavar="TABLE", help="measure the conversion alone")
     args = parser.parse_args()
+    if args.time:
+        print(time_parts(read(args.folder / f"{args.time}.csv", 300)[0]))
+        print(machine())
+        return
     warnings.simplefilter("ignore")
     by_task: dict[str, list[list[tuple[float, float]]]] = {"numbers": [], "classes": []}
     rows = []
