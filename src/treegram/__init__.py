@@ -91,7 +91,7 @@ _HOMES = {
         "DropAttributes",
         "NeighborMeans",
         "ScaleAttributes",
-        "TruncateLabels",
+        "SelectLabels",
     ),
     "models": ("GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC"),
     "kernels.gram_store": ("gram_to_zarr",),

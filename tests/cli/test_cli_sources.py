@@ -7,8 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
 import treegram as tg
+from treegram.cli.fit import _drop_unused_descriptors
+from treegram.explanations.contributions import in_training
 
 N_GRAPHS = 24
 TABLES = "--nodes nodes.csv --edges edges.csv"
@@ -356,7 +359,45 @@ def test_molecule_descriptors_are_used_and_remembered(run):
         assert "graph attributes" not in out
     assert type(tg.load_model("other.tgm")[0]).__name__ == "MoleculeGraphs"
     assert tg.load_model("other.tgm")[0].descriptors is None
-    assert tg.load_model("model.tgm")[0].descriptors == "rdkit2d"
+    assert set(tg.load_model("model.tgm")[0].descriptors) <= {"rdkit2d", "erg"}
+    assert tg.load_model("model.tgm")[0].labels == ["element", "pharmacophore"]
     code, out, _ = run("predict model.tgm train.csv")
     assert code == 0
     assert len(rows(out)) == 12
+
+
+@pytest.mark.parametrize("used", [("erg",), ("rdkit2d", "erg"), ()])
+@pytest.mark.parametrize("is_sum", [False, True])
+def test_descriptors_that_no_kernel_uses_are_not_computed_again(used, is_sum):
+    pytest.importorskip("rdkit")
+    smiles, y = tg.make_molecules(20, random_state=4)
+    transformer = tg.MoleculeGraphs(descriptors=["rdkit2d", "erg"])
+    kernels = [tg.WL(1), *(tg.StatisticsKernel("graph_attributes", group=group) for group in used)]
+    kernels = [tg.KernelSum(kernels)] if is_sum else kernels
+    graphs = transformer.transform(smiles)
+    model = tg.GraphRegressor(kernels).fit(graphs, y)
+    kept = [
+        part.group
+        for kernel in model.kernels_
+        for part in getattr(kernel, "kernels_", [kernel])
+        if isinstance(part, tg.StatisticsKernel)
+    ]
+    expected = model.predict(graphs[:5])
+    smaller = _drop_unused_descriptors(transformer, model)
+    assert (smaller.descriptors or []) == [group for group in transformer.descriptors if group in kept]
+    assert transformer.descriptors == ["rdkit2d", "erg"]
+    tg.save_model(make_pipeline(smaller, model), "smaller.tgm")
+    loaded = tg.load_model("smaller.tgm")
+    np.testing.assert_allclose(loaded.predict(smiles[:5]), expected, rtol=1e-12)
+    assert in_training(loaded[1:], loaded[0].transform(smiles)).all()
+
+
+@pytest.mark.parametrize("group", [None, "rdkit2d"])
+def test_a_kernel_of_all_graph_attributes_keeps_all_descriptors(group):
+    pytest.importorskip("rdkit")
+    smiles, y = tg.make_molecules(12, random_state=4)
+    transformer = tg.MoleculeGraphs(descriptors=["rdkit2d"])
+    model = tg.GraphRegressor([tg.StatisticsKernel("graph_attributes", group=group)]).fit(
+        transformer.transform(smiles), y
+    )
+    assert _drop_unused_descriptors(transformer, model) is transformer

@@ -121,8 +121,8 @@ def test_coverage_adds_intervals_or_classes(run):
     got = np.array([[float(row["lower"]), float(row["upper"])] for row in rows(out)])
     np.testing.assert_allclose(got, expected, rtol=1e-9)
     assert run("fit train.csv --target kind --no-descriptors --jobs 1 -o kind.tgm")[0] == 0
-    model = tg.load_model("kind.tgm")[-1]
-    sets = model.prediction_set(tg.Graphs.from_smiles(SMILES), 0.9)
+    molecules, model = tg.load_model("kind.tgm")
+    sets = model.prediction_set(molecules.transform(SMILES), 0.9)
     table = rows(run("predict kind.tgm train.csv --coverage 0.9")[1])
     assert [row["classes"] for row in table] == [", ".join(map(str, model.classes_[likely])) for likely in sets]
     for value in ("0", "1", "nan", "x"):

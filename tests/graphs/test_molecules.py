@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rdkit import Chem
+from rdkit import Chem, rdBase
 from rdkit.Chem import rdDepictor, rdDistGeom, rdMolDescriptors, rdMolTransforms
 from scipy.spatial.transform import Rotation
 from sklearn.base import clone
@@ -79,10 +79,28 @@ def test_every_label_matches_rdkit():
     names = list(LABELS)
     graphs = tg.Graphs.from_smiles(["C[C@H](N)C(=O)[O-]"], labels=names)
     labels = [graphs.label_values[code] for code in graphs.labels]
-    assert labels[1] == ("C", 3, 0, 0, 1, "SP3", 0, "S")
-    assert labels[5] == ("O", 1, -1, 0, 0, "SP2", 0, "")
+    assert labels[1] == ("C", 3, 0, 0, 1, "SP3", 0, "S", "")
+    assert labels[5] == ("O", 1, -1, 0, 0, "SP2", 0, "", "acceptor")
     ring = tg.Graphs.from_smiles(["c1cc[nH]c1"], labels=["aromatic", "in_ring", "hydrogens"])
     assert set(ring.label_values) == {(1, 1, 1)}
+
+
+@pytest.mark.parametrize("hydrogens", [False, True])
+def test_pharmacophores_match_rdkit(hydrogens):
+    """The features of FCFP, atom by atom, and hydrophobes: carbon, sulfur and halogens without a bond to a polar atom."""
+    smiles = [*DRUGS, *tg.make_molecules(40, random_state=3)[0], "CS(C)CC", "ClCCl", "FCBr", "CI", "C[Si](C)C"]
+    graphs = tg.Graphs.from_smiles(smiles, labels="pharmacophore", hydrogens=hydrogens)
+    for graph, text in zip(graphs, smiles, strict=True):
+        mol = Chem.MolFromSmiles(text)
+        mol = Chem.AddHs(mol) if hydrogens else mol
+        features = rdMolDescriptors.GetFeatureInvariants(mol)
+        for atom, code, feature in zip(mol.GetAtoms(), graph.labels, features, strict=True):
+            words = graph.label_values[code].split()
+            bits = [words.count(word) for word in ("donor", "acceptor", "aromatic", "halogen", "basic", "acidic")]
+            assert sum(bit << i for i, bit in enumerate(bits)) == feature
+            polar = {neighbor.GetAtomicNum() for neighbor in atom.GetNeighbors()} & {7, 8, 9, 15}
+            is_greasy = atom.GetAtomicNum() in (6, 16, 17, 35, 53) and not atom.GetFormalCharge()
+            assert ("hydrophobe" in words) == (is_greasy and not polar)
 
 
 @pytest.mark.parametrize("hydrogens", [False, True])
@@ -389,7 +407,7 @@ def test_descriptors_are_graph_attributes_with_names():
 
     graphs = tg.Graphs.from_smiles(DRUGS[:3], descriptors="rdkit2d")
     names = [name for name, _ in Descriptors.descList]
-    assert graphs.graph_attribute_names == tuple(names)
+    assert graphs.graph_attribute_names == tuple(f"rdkit2d: {name}" for name in names)
     for row, text in zip(graphs.graph_attributes, DRUGS, strict=False):
         mol = Chem.MolFromSmiles(text)
         for name, compute in Descriptors.descList:
@@ -411,14 +429,99 @@ def test_undefined_descriptors_are_zero_and_huge_ones_are_clipped():
     assert np.isfinite(graphs.graph_attributes).all()
     assert np.abs(graphs.graph_attributes).max() == 1e12
     column = dict(zip(graphs.graph_attribute_names, graphs.graph_attributes.T, strict=True))
-    assert column["BCUT2D_CHGHI"][0] == 0
+    assert column["rdkit2d: BCUT2D_CHGHI"][0] == 0
+
+
+def test_descriptors_equal_those_of_rdkit_bit_for_bit():
+    from rdkit.Chem import Descriptors
+
+    smiles = [*DRUGS, *tg.make_molecules(60, random_state=1)[0], "[U]", "[Na+].[Cl-]", "C", "", "[H][H]"]
+    graphs = tg.Graphs.from_smiles(smiles, descriptors="rdkit2d")
+    with rdBase.BlockLogs():
+        mols = [Chem.RemoveHs(Chem.MolFromSmiles(text)) for text in smiles]
+        expected = [list(Descriptors.CalcMolDescriptors(mol, missingVal=np.nan).values()) for mol in mols]
+    expected = np.clip(np.nan_to_num(np.array(expected, dtype=float), nan=0.0), -1e12, 1e12)
+    np.testing.assert_array_equal(graphs.graph_attributes, expected)
+
+
+def test_erg_columns_are_named_by_pairs_of_points_and_their_distance():
+    """Two hydroxyl groups four bonds apart: each is a donor and an acceptor."""
+    from rdkit.Chem import rdReducedGraphs
+
+    smiles = ["OCCCO", "c1ccccc1CCc1ccccc1", "[O-]CC[N+](C)(C)C", "CC(C)CC(C)C", "", *DRUGS]
+    graphs = tg.Graphs.from_smiles(smiles, descriptors=["erg"])
+    names = [name.removeprefix("erg: ") for name in graphs.graph_attribute_names]
+    for row, text in zip(graphs.graph_attributes, smiles, strict=True):
+        np.testing.assert_array_equal(row, rdReducedGraphs.GetErGFingerprint(Chem.MolFromSmiles(text)))
+    largest = [
+        {name: value for name, value in zip(names, row, strict=True) if value >= 1} for row in graphs.graph_attributes
+    ]
+    assert largest[0] == {"donor donor 4": 1, "donor acceptor 4": 2, "acceptor acceptor 4": 1}
+    assert largest[1] == {"aromatic aromatic 5": 1}
+    assert largest[2] == {"acceptor positive 3": 1}
+    assert largest[3] == {"hydrophobe hydrophobe 2": 1}
+    assert largest[4] == {}
+
+
+def test_groups_of_the_user_stand_beside_descriptors_and_follow_their_molecules(tmp_path):
+    smiles, bits = ["CCO", "C1CC", "CCN"], np.array([[1, 0], [2, 0], [3, 1]])
+    with pytest.warns(UserWarning, match="1 molecule of 3 skipped"):
+        graphs = tg.Graphs.from_smiles(smiles, descriptors="erg", graph_attributes={"mine": bits}, on_error="skip")
+    assert graphs.graph_attribute_names[-2:] == ("mine: 0", "mine: 1")
+    np.testing.assert_array_equal(graphs.graph_attributes[:, -2:], bits[[0, 2]])
+    alone = tg.Graphs.from_smiles(["CCO", "CCN"], descriptors="erg")
+    np.testing.assert_array_equal(graphs.graph_attributes[:, :-2], alone.graph_attributes)
+    path = tmp_path / "molecules.csv"
+    path.write_text("smiles,y\nCCO,1\nC1CC,2\nCCN,3\n")
+    with pytest.warns(UserWarning, match="skipped"):
+        loaded, y = tg.load_molecules(path, target="y", graph_attributes={"mine": bits}, on_error="skip")
+    assert loaded.graph_attributes.tolist() == [[1, 0], [3, 1]]
+    assert y.tolist() == [1, 3]
+    with pytest.raises(tg.InvalidGraphError, match="must be a dictionary of named arrays"):
+        tg.Graphs.from_smiles(["CCO"], graph_attributes=[[1]])
+    with pytest.raises(tg.InvalidGraphError, match="has the group 'erg', which descriptors also make"):
+        tg.Graphs.from_smiles(["CCO"], descriptors="erg", graph_attributes={"erg": [[1]]})
+    with pytest.raises(tg.InvalidGraphError, match="one row per molecule"):
+        tg.Graphs.from_smiles(["CCO"], graph_attributes={"mine": bits})
+
+
+# -------------------------------------------------------------------- processes
+
+
+def test_processes_give_the_same_graphs_and_the_same_errors(monkeypatch):
+    monkeypatch.setattr("treegram.graphs.molecules._BATCH", 5)
+    smiles = tg.make_molecules(23, random_state=2)[0]
+    options = {"labels": ["element", "pharmacophore"], "attributes": "coordinates", "descriptors": ["rdkit2d", "erg"]}
+    assert tg.Graphs.from_smiles(smiles, n_jobs=2, **options) == tg.Graphs.from_smiles(smiles, **options)
+    doubtful = [*smiles[:8], "C1CC", *smiles[8:], "CO(C)C"]
+    assert tg.invalid_molecules(doubtful, n_jobs=2) == tg.invalid_molecules(doubtful)
+    with pytest.raises(tg.InvalidGraphError, match=r"Molecule 8 \('C1CC'\): RDKit says: unclosed ring"):
+        tg.Graphs.from_smiles(doubtful, n_jobs=2)
+    mols = [Chem.MolFromSmiles(text) for text in smiles]  # stay in this process
+    assert tg.Graphs.from_rdkit(mols, n_jobs=2) == tg.Graphs.from_rdkit(mols)
 
 
 def test_rich_labels_become_elements_in_a_pipeline():
     rich = tg.Graphs.from_smiles(DRUGS, labels=["element", "degree", "aromatic"])
     elements = tg.Graphs.from_smiles(DRUGS)
-    assert tg.TruncateLabels().fit_transform(rich) == elements
-    assert tg.TruncateLabels(2).fit_transform(rich) == tg.Graphs.from_smiles(DRUGS, labels=["element", "degree"])
-    assert tg.TruncateLabels().fit_transform(elements) == elements
+    assert tg.SelectLabels().fit_transform(rich) == elements
+    assert tg.SelectLabels([0, 1]).fit_transform(rich) == tg.Graphs.from_smiles(DRUGS, labels=["element", "degree"])
+    assert tg.SelectLabels(-1).fit_transform(rich) == tg.Graphs.from_smiles(DRUGS, labels="aromatic")
+    assert tg.SelectLabels().fit_transform(elements) == elements
     bare = tg.Graphs.from_smiles(DRUGS, labels=None)
-    assert tg.TruncateLabels().fit_transform(bare) == bare
+    assert tg.SelectLabels().fit_transform(bare) == bare
+
+
+def test_selected_parts_equal_labels_selected_one_by_one():
+    labels = [[("C", 1, 2), "N", ("O",)], [("C", 1, 3), 4, ()]]
+    graphs = tg.Graphs.from_edges([[], []], labels=labels)
+    for parts in (0, 1, -1, 5, [0], [0, 2], [2, 0]):
+        expected = [[select_part(label, parts) for label in of_graph] for of_graph in labels]
+        assert tg.SelectLabels(parts).fit_transform(graphs) == tg.Graphs.from_edges([[], []], labels=expected)
+
+
+def select_part(label, parts):
+    if not isinstance(label, tuple):
+        return label
+    known = dict(enumerate(label)) | {i - len(label): part for i, part in enumerate(label)}
+    return tuple(known[i] for i in parts if i in known) if isinstance(parts, list) else known.get(parts, ())

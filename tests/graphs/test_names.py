@@ -19,9 +19,13 @@ from treegram import (
     InvalidGraphError,
     NeighborMeans,
     ScaleAttributes,
+    StatisticsKernel,
     load_model,
+    load_parquet,
     save_model,
+    save_parquet,
 )
+from treegram.graphs.check import column_groups
 from treegram.graphs.digest import digest_graphs
 from treegram.graphs.fields import fields_to_graphs, graphs_to_fields
 
@@ -352,3 +356,78 @@ def test_molecules_are_named_by_id_or_smiles(tmp_path):
         writer.write(mol)
     assert load_molecules(tmp_path / "c.sdf")[0].graph_names.tolist() == ["ethanol"]
     assert load_molecules(tmp_path / "c.sdf", name_column="code")[0].graph_names.tolist() == ["X3"]
+
+
+# -------------------------------------------------------------------- named groups of graph attributes
+
+GROUP_NAMES = st.text(st.characters(exclude_characters=":", codec="utf-8"), min_size=1, max_size=5)
+
+
+@given(data=st.data())
+@SEARCH
+def test_groups_keep_their_names_and_columns(data, tmp_path_factory):
+    """Selecting, joining, saving and loading keep each group, column by column."""
+    n_graphs = data.draw(st.integers(1, 4))
+    widths = data.draw(st.dictionaries(GROUP_NAMES, st.integers(1, 3), min_size=1, max_size=3))
+    numbers = iter(range(100))
+    groups = {
+        name: np.array([[float(next(numbers)) for _ in range(width)] for _ in range(n_graphs)])
+        for name, width in widths.items()
+    }
+    graphs = Graphs.from_edges([[(0, 1)]] * n_graphs, graph_attributes=groups)
+    assert graphs == Graphs.from_edges([[(0, 1)]] * n_graphs).assign(graph_attributes=groups)
+    chosen = data.draw(st.lists(st.integers(0, n_graphs - 1), min_size=1, max_size=4))
+    path = tmp_path_factory.mktemp("groups") / "groups.parquet"
+    save_parquet(graphs[chosen], path)
+    joined = Graphs.concatenate([graphs[[i]] for i in chosen])
+    for same in (graphs[chosen], joined, fields_to_graphs(graphs_to_fields(graphs[chosen])), load_parquet(path)[0]):
+        columns = column_groups(same.graph_attribute_names, same.graph_attributes.shape[1])
+        assert list(columns) == list(groups)
+        for name, values in groups.items():
+            np.testing.assert_array_equal(same.graph_attributes[:, columns[name]], values[chosen])
+            kernel = StatisticsKernel("graph_attributes", group=name)
+            alone = StatisticsKernel("graph_attributes").fit_transform(same.assign(graph_attributes=values[chosen]))
+            np.testing.assert_array_equal(kernel.fit_transform(same), alone)
+    renamed = graphs.assign(graph_attributes={f"{name}!": values for name, values in groups.items()})
+    assert digest_graphs(renamed) != digest_graphs(graphs)
+
+
+def test_columns_of_tables_name_the_columns_of_a_group():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=[7, 3])
+    graphs = Graphs.from_edges([[(0, 1)], []], graph_attributes={"measured": table, "one": [5, 6]})
+    assert graphs.graph_attribute_names == ("measured: a", "measured: b", "one: 0")
+    assert graphs.graph_attributes.tolist() == [[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({"": [1, 2]}, "the name of a group must be a text without ': '; got ''"),
+        ({"a: b": [1, 2]}, "the name of a group must be a text without ': '; got 'a: b'"),
+        ({3: [1, 2]}, "the name of a group must be a text without ': '; got 3"),
+        ({"a": [1, 2], "b": [1]}, r"graph_attributes\['b'\] must have the shape \(2, n_attributes\)"),
+        ({"a": [1, np.nan]}, r"graph_attributes\['a'\]: the values of graph 1 are not finite"),
+    ],
+)
+def test_groups_that_cannot_be_columns_are_refused(groups, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_edges([[(0, 1)], []], graph_attributes=groups)
+
+
+def test_names_of_columns_beside_groups_are_refused():
+    with pytest.raises(InvalidGraphError, match="graph_attribute_names are for one array"):
+        Graphs.from_edges([[]], graph_attributes={"a": [1]}, graph_attribute_names=["x"])
+
+
+def test_a_group_that_is_missing_is_named_with_those_that_exist():
+    graphs = Graphs.from_edges([[(0, 1)], []], graph_attributes={"maccs": [1, 2], "erg": [3, 5]})
+    with pytest.raises(InvalidGraphError, match="needs graph attributes of the group 'macs'; did you mean maccs"):
+        StatisticsKernel("graph_attributes", group="macs").fit(graphs)
+    kernel = StatisticsKernel("graph_attributes", group="erg").fit(graphs)
+    with pytest.raises(InvalidGraphError, match="'erg'; these graphs have 'x'"):
+        kernel.transform(graphs.assign(graph_attributes={"x": [3, 5]}))
+    assert (
+        kernel.transform(graphs.assign(graph_attributes={"x": [1, 1], "erg": [3, 5]})).tolist()
+        == kernel.transform(graphs).tolist()
+    )

@@ -129,7 +129,13 @@ def test_candidates_match_the_recorded_version():
     expected = Path(__file__).with_name(f"auto_version_{auto.AUTO_VERSION}.txt").read_text().splitlines()
     known = replace(labels, graph_attributes=np.arange(8.0)[:, None])
     more = [line for line in describe(known, with_counts=True) if line not in describe(labels)]
-    assert ["# labels", *describe(labels), "# vectors", *describe(vectors), "# attributes, counts", *more] == expected
+    parts = labels.assign(
+        labels=[("C", i % 2) for i in range(labels.n_nodes)], graph_attributes={"a": np.arange(8.0), "b": np.ones(8)}
+    )
+    views = [line for line in describe(parts) if line not in describe(labels)]
+    sections = {"labels": describe(labels), "vectors": describe(vectors), "attributes, counts": more}
+    sections |= {"parts of labels, groups of attributes": views}
+    assert [line for title, lines in sections.items() for line in (f"# {title}", *lines)] == expected
 
 
 def test_study_of_another_version_is_not_continued():

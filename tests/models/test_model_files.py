@@ -45,7 +45,7 @@ from treegram import (
     Nystroem,
     ODDCLApprox,
     ScaleAttributes,
-    TruncateLabels,
+    SelectLabels,
     load_model,
     save_model,
 )
@@ -209,7 +209,7 @@ def test_multi_target_regressors_round_trip_bit_by_bit(model, graphs, new, path)
         CentroidDistance(),
         NeighborMeans(2.0),
         DropAttributes(),
-        TruncateLabels(),
+        SelectLabels(),
     ],
 )
 def test_transformers_round_trip(transformer, graphs, new, path):

@@ -1,6 +1,6 @@
 """Run tasks in parallel through joblib, so that users choose the backend (``joblib.parallel_config``).
 
-Short tasks that share arrays run in threads (:func:`run_tasks`). Tasks that are worth sending elsewhere (:func:`send_tasks`)
+Short tasks that share arrays run in threads (:func:`run_tasks`), Python code of other libraries in processes (:func:`run_in_processes`). Tasks that are worth sending elsewhere (:func:`send_tasks`)
 run in threads by default, or wherever the user's backend runs them: processes, or the workers of a Dask cluster. Long work shows its
 progress (:func:`track`): a bar on a terminal or in a notebook, or, on request, lines in a log.
 """
@@ -26,6 +26,7 @@ __all__ = [
     "is_watched",
     "one_blas_thread",
     "progress",
+    "run_in_processes",
     "run_tasks",
     "send_tasks",
     "share_memory",
@@ -125,6 +126,17 @@ def send_tasks(
     if return_as != "list":
         results = _closed_quietly(results)
     return _shown(((tasks[number], result) for number, result in results), len(tasks), label)
+
+
+def run_in_processes(
+    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], *, n_jobs: int | None
+) -> Generator[Any]:
+    """Yield function(*task) for each task, in order, computed by processes; a single one is this process."""
+    n_processes = min(joblib.effective_n_jobs(n_jobs), len(tasks))
+    if n_processes < 2:
+        return (function(*task) for task in tasks)
+    parallel = joblib.Parallel(n_jobs=n_processes, return_as="generator", batch_size=1)
+    return _closed_quietly(parallel(joblib.delayed(function)(*task) for task in tasks))
 
 
 class _Call:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import treegram
 from treegram._core.text import counted, listed
+from treegram.cli._kernels import AUTO
 from treegram.cli._parser import Parser
 from treegram.cli._tables import read_graph_tables, read_structures
 
@@ -53,11 +54,11 @@ DATA = (
     "reads SMILES from standard input), a folder of PDB or mmCIF files, or a built-in data set: digits, synthetic; or no DATA, but "
     "--nodes and --edges"
 )
-ATOM_LABELS = "element, degree, formal_charge, aromatic, hydrogens, hybridization, in_ring, chirality"
+ATOM_LABELS = "element, degree, formal_charge, aromatic, hydrogens, hybridization, in_ring, chirality, pharmacophore"
 ATOM_ATTRIBUTES = "partial_charge, mass, logp, refractivity, polar_surface, coordinates, centroid_distance"
 LABEL = (
     "column with the label of nodes (default: label), or properties that make up the label of atoms: "
-    f"{ATOM_LABELS} (default: element)"
+    f"{ATOM_LABELS} (default: element; with --kernel auto alone, element,pharmacophore)"
 )
 ATTRIBUTES = (
     "columns that make up the vector of nodes (default: all others that hold numbers), or properties that make up the vector of "
@@ -66,9 +67,7 @@ ATTRIBUTES = (
 EDGE_ATTRIBUTES = "columns that make up the vector of edges (default: all others that hold numbers)"
 TARGET = "column of a table or property of an SDF file with the targets; number of the column in a .smi file; treegram fit takes several"
 SKIP_INVALID = "skip invalid molecules, and residues without a CA atom, with a warning"
-DESCRIPTORS = (
-    "add RDKit's 2D descriptors of each molecule, about 10 ms for each (default: with --kernel auto, which uses them)"
-)
+DESCRIPTORS = "add RDKit's 2D descriptors and ErG fingerprint of each molecule, about 5 ms for each (default: with --kernel auto, which uses them)"
 CONTACT = "distance in ångströms up to which residues are joined by an edge (default: 8)"
 
 
@@ -252,12 +251,12 @@ def load(
     columns: Sequence[str] = (),
     saved: Any = None,
     *,
-    is_auto: bool = False,
+    kernels: Collection[str] = (),
     on_error: str = "",
 ) -> GraphTable:
     """Read DATA once, with each --target and other columns.
 
-    ``saved`` is the transformer of a model, if any; ``is_auto`` says that the graphs are for an automatic model. With
+    ``saved`` is the transformer of a model, if any; ``kernels`` names those that the graphs are for. With
     ``on_error="collect"``, a molecule or structure that cannot be read is a row with a problem; the default is what
     --skip-invalid says.
     """
@@ -270,8 +269,11 @@ def load(
     from treegram.graphs.graph_table import join_cells, make_table
 
     chosen = _parameters(kind, args)
-    if kind == "molecules" and saved is None and getattr(args, "descriptors", is_auto):
-        chosen["descriptors"] = "rdkit2d"
+    if kind == "molecules" and saved is None:
+        if getattr(args, "descriptors", AUTO in kernels):
+            chosen |= {"descriptors": ["rdkit2d", "erg"], "n_jobs": getattr(args, "jobs", None)}
+        if list(kernels) == [AUTO]:
+            chosen.setdefault("labels", ["element", "pharmacophore"])
     transformer = (getattr(treegram, _TRANSFORMERS[kind])() if saved is None else clone(saved)).set_params(**chosen)
     targets = getattr(args, "target", [])
     if kind == "molecules":

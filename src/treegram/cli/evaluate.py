@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"Data sets must have different names; got {', '.join(args.data)}.")
     split = "groups" if args.groups else args.split or ""
     columns = [args.groups] if args.groups else []
-    tables = {name: load(source, args, columns=columns, is_auto=AUTO in chosen) for name, source in sources.items()}
+    tables = {name: load(source, args, columns=columns, kernels=chosen) for name, source in sources.items()}
     tasks = {choose_task(table, target, args): name for name, table in tables.items() for target in table.targets}
     if len(tasks) > 1:
         raise ValueError(

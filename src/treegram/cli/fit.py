@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
     if AUTO in chosen and len(chosen) > 1:
         raise ValueError("--kernel auto cannot be combined with other kernels: it tries all that suit the data.")
     candidates = [pair for name, scales in chosen.items() if name != AUTO for pair in _candidates(name, scales, args)]
-    table = load(args.data, args, is_auto=AUTO in chosen)
+    table = load(args.data, args, kernels=chosen)
     if not table.targets:
         raise ValueError(
             f"{args.data} has no targets, so there is nothing to learn; add graph labels or graph attributes to a data set, or name "
@@ -97,7 +97,8 @@ def _fit(
     model = _make_model(task, candidates, args)
     start = time.perf_counter()
     model.fit(graphs, y)
-    treegram.save_model(model if table.transformer is None else make_pipeline(table.transformer, model), path)
+    transformer = _drop_unused_descriptors(table.transformer, model)
+    treegram.save_model(model if transformer is None else make_pipeline(transformer, model), path)
     seconds = time.perf_counter() - start
     if not candidates:
         show(str(model.search_summary()))
@@ -108,6 +109,38 @@ def _fit(
         show(f"targets: {model.target_scale_}")
     show(_score(model))
     print("treegram evaluate, with the same data and kernels, estimates how well such a model predicts new graphs.")
+
+
+def _drop_unused_descriptors(transformer: Any, model: Any) -> Any:
+    """Return the transformer of molecules without descriptors that no kernel uses, which predict then does not compute.
+
+    They are dropped from the fitted graphs as well: a graph is known from the training data if all of its fields are.
+    """
+    from sklearn.base import clone
+
+    from treegram.graphs.check import column_groups
+
+    groups = getattr(transformer, "descriptors", None)
+    kernels = [part for kernel in getattr(model, "kernels_", []) for part in _parts(kernel)]
+    used = {kernel.group for kernel in kernels if getattr(kernel, "columns", "statistics") != "statistics"}
+    if not groups or not kernels or None in used or used >= set(groups):
+        return transformer
+    for kernel in kernels:
+        values, names = kernel.graphs_.graph_attributes, kernel.graphs_.graph_attribute_names
+        columns = [i for group, ids in column_groups(names, len(names)).items() if group in used for i in ids]
+        kernel.graphs_ = kernel.graphs_.assign(graph_attributes=None)
+        if columns:
+            named = [names[i] for i in columns]
+            kernel.graphs_ = kernel.graphs_.assign(graph_attributes=values[:, columns], graph_attribute_names=named)
+    return clone(transformer).set_params(descriptors=[group for group in groups if group in used] or None)
+
+
+def _parts(kernel: Any) -> list[Any]:
+    """Return the kernel at the end of a pipeline, and the kernels that it adds up, if any."""
+    from treegram.kernels.grid import split_pipeline
+
+    final = split_pipeline(kernel)[1]
+    return [final, *(part for inner in getattr(final, "kernels_", []) for part in _parts(inner))]
 
 
 def _make_model(task: str, candidates: list[Candidate], args: argparse.Namespace) -> Any:

@@ -32,6 +32,8 @@ COLUMN_NAMES = {
     "graph_attribute_names": "graph_attributes",
 }
 
+GROUP_END = ": "  # ends the name of a group in the name of a column of graph_attributes
+
 Names = NDArray[Any] | None
 T = TypeVar("T")
 MAX_NODES = 2**31 - 1  # of a collection, so that the product of two node numbers fits into 64 bits
@@ -419,8 +421,7 @@ def check_extras(fields: dict[str, Any]) -> None:
     graph_names = check_names(fields["graph_names"], n_graphs, "graph_names", "graphs")
     finder = Finder(offsets, graph_names, check_names(fields["node_names"], n_nodes, "node_names", "nodes"))
     fields.update(graph_names=finder.graph_names, node_names=finder.node_names)
-    if fields["graph_attributes"] is not None and fields["graph_attribute_names"] is None:
-        fields["graph_attribute_names"] = getattr(fields["graph_attributes"], "columns", None)  # of a table
+    _name_columns(fields, n_graphs)
     for name, thing, length, describe in (
         ("attributes", "node", n_nodes, partial(_describe_node, finder, "attributes")),
         ("positions", "node", n_nodes, partial(_describe_node, finder, "positions")),
@@ -439,6 +440,43 @@ def check_extras(fields: dict[str, Any]) -> None:
             raise InvalidGraphError(
                 f"targets must have one entry per graph: {n_graphs} graphs, got an array of shape {targets.shape}."
             )
+
+
+def _name_columns(fields: dict[str, Any], n_graphs: int) -> None:
+    """Put named groups of graph attributes side by side; tables bring the names of their columns."""
+    values, names = fields["graph_attributes"], fields["graph_attribute_names"]
+    if isinstance(values, Mapping):
+        if names is not None:
+            raise InvalidGraphError("graph_attribute_names are for one array; the columns of named groups have names.")
+        values, names = join_groups(values, n_graphs)
+    elif values is not None and names is None:
+        names = getattr(values, "columns", None)
+    fields.update(graph_attributes=values, graph_attribute_names=names)
+
+
+def join_groups(groups: Mapping[Any, Any], n_graphs: int, thing: str = "graph") -> tuple[Floats, list[str]]:
+    """Return the columns of named groups side by side, and their names: "maccs: 12" is the column 12 of the group "maccs"."""
+    tables: list[Floats] = [np.empty((n_graphs, 0))]
+    names: list[str] = []
+    for group, values in groups.items():
+        if type(group) is not str or not group or GROUP_END in group:
+            raise InvalidGraphError(
+                f"graph_attributes: the name of a group must be a text without {GROUP_END!r}; got {group!r}."
+            )
+        name = f"graph_attributes[{group!r}]"
+        tables.append(check_rows(values, n_graphs, name, thing, partial("{}: the values of {} {}".format, name, thing)))
+        columns = getattr(values, "columns", range(tables[-1].shape[1]))  # of a table
+        names += [f"{group}{GROUP_END}{column}" for column in columns]
+    return np.hstack(tables), names
+
+
+def column_groups(names: Sequence[str] | None, n_columns: int) -> dict[str, list[int]]:
+    """Return the columns of each group, by the name of the group; "" for columns whose name has none."""
+    groups: dict[str, list[int]] = {}
+    for column, name in enumerate(names if names is not None else [""] * n_columns):
+        group, end, _ = name.partition(GROUP_END)
+        groups.setdefault(group if end else "", []).append(column)
+    return groups
 
 
 def _describe_node(finder: Finder, name: str, node: int) -> str:

@@ -66,7 +66,7 @@ class Graphs(FromLibraries):
     graph_attributes : ndarray of float64, shape (n_graphs, n_graph_attributes), or None
         One real vector per graph, such as a temperature or descriptors of a molecule.
     graph_attribute_names : tuple of str, or None
-        Name of each column of ``graph_attributes``.
+        Name of each column of ``graph_attributes``. Up to ": ", it is the name of a group of columns.
     positions : ndarray of float64, shape (n_nodes, 2) or (n_nodes, 3), or None
         Where drawings place each node. No kernel depends on them.
 
@@ -150,7 +150,7 @@ class Graphs(FromLibraries):
         node_names: Sequence[Sequence[str]] | None = None,
         attribute_names: Sequence[str] | None = None,
         edge_attribute_names: Sequence[str] | None = None,
-        graph_attributes: ArrayLike | None = None,
+        graph_attributes: ArrayLike | Mapping[str, Any] | None = None,
         graph_attribute_names: Sequence[str] | None = None,
         positions: Sequence[ArrayLike] | None = None,
     ) -> Graphs:
@@ -182,7 +182,8 @@ class Graphs(FromLibraries):
         attribute_names, edge_attribute_names : sequence of str, optional
             Name of each column of ``attributes`` and ``edge_attributes``.
         graph_attributes : array-like of shape (n_graphs, n_graph_attributes), optional
-            Real vector of each graph. The columns of a pandas table give the names.
+            Real vector of each graph. The columns of a pandas table give the names. A dictionary of arrays makes named groups,
+            such as ``{"maccs": bits}``, which automatic models compare one by one: the columns are named "maccs: 0" and so on.
         graph_attribute_names : sequence of str, optional
             Name of each column of ``graph_attributes``.
         positions : sequence of array-like of shape (n_nodes, 2) or (n_nodes, 3), optional
@@ -255,7 +256,7 @@ class Graphs(FromLibraries):
         node_names: Sequence[str] | None = None,
         attribute_names: Sequence[str] | None = None,
         edge_attribute_names: Sequence[str] | None = None,
-        graph_attributes: ArrayLike | None = None,
+        graph_attributes: ArrayLike | Mapping[str, Any] | None = None,
         graph_attribute_names: Sequence[str] | None = None,
         positions: ArrayLike | None = None,
     ) -> Graphs:
@@ -286,7 +287,8 @@ class Graphs(FromLibraries):
         attribute_names, edge_attribute_names : sequence of str, optional
             Name of each column of ``attributes`` and ``edge_attributes``.
         graph_attributes : array-like of shape (n_graphs, n_graph_attributes), optional
-            Real vector of each graph. The columns of a pandas table give the names.
+            Real vector of each graph. The columns of a pandas table give the names. A dictionary of arrays makes named groups,
+            such as ``{"maccs": bits}``, which automatic models compare one by one: the columns are named "maccs: 0" and so on.
         graph_attribute_names : sequence of str, optional
             Name of each column of ``graph_attributes``.
         positions : array-like of shape (n_nodes, 2) or (n_nodes, 3), optional

@@ -5,7 +5,7 @@ They are in a separate base class because their documentation is long. Each impo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -117,6 +117,7 @@ class FromLibraries:
         on_error: str = "raise",
         targets: ArrayLike | None = None,
         graph_names: Sequence[str] | None = None,
+        graph_attributes: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> Graphs:
         """Build a collection from SMILES: atoms are nodes, bonds are edges. Requires RDKit.
@@ -132,9 +133,11 @@ class FromLibraries:
             One class or regression target per molecule.
         graph_names : sequence of str, optional
             Names of the molecules; by default their SMILES.
+        graph_attributes : dict of str to array-like of shape (n_molecules, n_columns), optional
+            Your own fingerprints or descriptors, by name. The automatic models compare molecules by each of them.
         **kwargs
             Parameters of :class:`MoleculeGraphs`: ``labels``, ``attributes``, ``bond_labels``, ``hydrogens``,
-            ``descriptors``, ``random_state``.
+            ``descriptors``, ``random_state``, ``n_jobs``.
 
         Returns
         -------
@@ -150,7 +153,13 @@ class FromLibraries:
         from treegram.graphs.molecules import read_molecules
 
         return read_molecules(
-            smiles, "Graphs.from_smiles", on_error=on_error, targets=targets, graph_names=graph_names, **kwargs
+            smiles,
+            "Graphs.from_smiles",
+            on_error=on_error,
+            targets=targets,
+            graph_names=graph_names,
+            graph_attributes=graph_attributes,
+            **kwargs,
         )
 
     @classmethod
@@ -163,7 +172,7 @@ class FromLibraries:
             The molecules. Their 3D coordinates, if any, are used for attributes that need coordinates. None is an invalid
             molecule.
         **kwargs
-            As in :meth:`from_smiles`: ``on_error``, ``targets``, ``graph_names`` (by default the property ``_Name``, else the
+            As in :meth:`from_smiles`: ``on_error``, ``targets``, ``graph_attributes``, ``graph_names`` (by default the property ``_Name``, else the
             SMILES), and the parameters of :class:`MoleculeGraphs`.
 
         Returns

@@ -12,21 +12,23 @@ import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from itertools import chain, combinations_with_replacement
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from treegram._core.errors import DatasetError, InvalidGraphError, TreegramError
-from treegram._core.parallel import track
+from treegram._core.parallel import run_in_processes, track
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Whole, Words, check_value, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.graphs.cells import convert_cells
-from treegram.graphs.check import check_names
+from treegram.graphs.check import GROUP_END, check_names, join_groups
 from treegram.graphs.graph_table import GraphTable
 from treegram.graphs.molecule_files import (
     InvalidMoleculeError,
@@ -46,6 +48,7 @@ _EMBEDDING_SECONDS = 120  # RDKit cannot be interrupted, and some molecules woul
 _LARGEST_DESCRIPTOR = 1e12  # the descriptor Ipc grows exponentially with the molecule
 _INDEX = "_treegram_index"  # the property of an atom that holds its number in the molecule with all hydrogens
 _ON_ERROR: Allowed = (Words("raise", "skip"),)
+_BATCH = 256  # molecules that a process converts at once
 _MOST_NAMED = 5  # skipped molecules in a warning
 _ADVICE = "Correct it, or skip invalid molecules with on_error='skip'."
 _ADVICE_IN_PIPELINES = (
@@ -145,16 +148,44 @@ def _embed(mol: Any, seed: int) -> None:
 
 # -------------------------------------------------------------------- labels
 
-# Each function takes an atom.
-LABELS: dict[str, Callable[[Any], Hashable]] = {
-    "element": lambda atom: str(atom.GetSymbol()),
-    "degree": lambda atom: int(atom.GetDegree()),
-    "formal_charge": lambda atom: int(atom.GetFormalCharge()),
-    "aromatic": lambda atom: int(atom.GetIsAromatic()),
-    "hydrogens": lambda atom: int(atom.GetTotalNumHs(includeNeighbors=True)),
-    "hybridization": lambda atom: str(atom.GetHybridization()),
-    "in_ring": lambda atom: int(atom.IsInRing()),
-    "chirality": lambda atom: str(atom.GetProp("_CIPCode")) if atom.HasProp("_CIPCode") else "",
+_FEATURES = ("donor", "acceptor", "aromatic", "halogen", "basic", "acidic")  # the bits of RDKit's feature invariants
+_HYDROPHOBE = "[#6,#16,#17,#35,#53;+0;!$(*~[#7,#8,#9,#15])]"  # no bond to a polar atom
+
+
+def _read_atoms(read: Callable[[Any], Hashable]) -> Callable[[Any], list[Hashable]]:
+    """Return a function that reads each atom of a molecule."""
+    return lambda mol: [read(atom) for atom in mol.GetAtoms()]
+
+
+def _find_pharmacophores(mol: Any) -> list[Hashable]:
+    """Return what each atom may do in a binding site, in words."""
+    from rdkit.Chem import rdMolDescriptors
+
+    matches = mol.GetSubstructMatches(_hydrophobe(), maxMatches=mol.GetNumAtoms() + 1)
+    hydrophobes = {atom for (atom,) in matches}
+    labels: list[Hashable] = []
+    for i, code in enumerate(rdMolDescriptors.GetFeatureInvariants(mol)):
+        words = [word for bit, word in enumerate(_FEATURES) if code >> bit & 1]
+        labels.append(" ".join([*words, "hydrophobe"] if i in hydrophobes else words))
+    return labels
+
+
+@cache
+def _hydrophobe() -> Any:
+    return import_rdkit().MolFromSmarts(_HYDROPHOBE)
+
+
+# Each function takes a molecule and returns one value per atom.
+LABELS: dict[str, Callable[[Any], list[Hashable]]] = {
+    "element": _read_atoms(lambda atom: str(atom.GetSymbol())),
+    "degree": _read_atoms(lambda atom: int(atom.GetDegree())),
+    "formal_charge": _read_atoms(lambda atom: int(atom.GetFormalCharge())),
+    "aromatic": _read_atoms(lambda atom: int(atom.GetIsAromatic())),
+    "hydrogens": _read_atoms(lambda atom: int(atom.GetTotalNumHs(includeNeighbors=True))),
+    "hybridization": _read_atoms(lambda atom: str(atom.GetHybridization())),
+    "in_ring": _read_atoms(lambda atom: int(atom.IsInRing())),
+    "chirality": _read_atoms(lambda atom: str(atom.GetProp("_CIPCode")) if atom.HasProp("_CIPCode") else ""),
+    "pharmacophore": _find_pharmacophores,
 }
 _STEREO = {"STEREOE": " E", "STEREOZ": " Z"}
 
@@ -163,8 +194,10 @@ def _label_atoms(mol: Any, names: Sequence[str]) -> list[Hashable]:
     """Return one label per atom: a value, or a tuple if there are several names."""
     if "chirality" in names:
         import_rdkit().AssignStereochemistry(mol, cleanIt=True, force=True)
-    rows = [tuple(LABELS[name](atom) for name in names) for atom in mol.GetAtoms()]
-    return [row[0] for row in rows] if len(names) == 1 else list(rows)
+    if not names:
+        return [()] * mol.GetNumAtoms()
+    columns = [LABELS[name](mol) for name in names]
+    return columns[0] if len(names) == 1 else list(zip(*columns, strict=True))
 
 
 def _label_bond(bond: Any) -> str:
@@ -175,20 +208,70 @@ def _label_bond(bond: Any) -> str:
 # -------------------------------------------------------------------- descriptors of the whole molecule
 
 
-def _descriptor_names() -> list[str]:
-    """Return the names of RDKit's 2D descriptors."""
+_ESTATE = ("MaxAbsEStateIndex", "MaxEStateIndex", "MinAbsEStateIndex", "MinEStateIndex")
+_PROPERTIES = (
+    "donor",
+    "acceptor",
+    "positive",
+    "negative",
+    "hydrophobe",
+    "aromatic",
+)  # of points of the ErG fingerprint
+_ERG_DISTANCES = 15
+
+
+def _name_rdkit2d() -> list[str]:
     from rdkit.Chem import Descriptors
 
     return [name for name, _ in Descriptors.descList]
 
 
-def _describe_molecule(mol: Any) -> Floats:
-    """Return RDKit's 2D descriptors: 0 for those that do not exist for the molecule, others limited to ±1e12."""
+def _compute_rdkit2d(mol: Any) -> Floats:
+    """Return RDKit's 2D descriptors, those of ``CalcMolDescriptors``: NaN for those that do not exist for the molecule."""
     from rdkit.Chem import Descriptors
 
-    calculate: Any = Descriptors.CalcMolDescriptors
-    descriptors = calculate(import_rdkit().RemoveHs(mol), missingVal=np.nan, silent=True)
-    values = np.array([descriptors[name] for name in _descriptor_names()], dtype=np.float64)
+    values = []
+    for name, calculate in Descriptors.descList:
+        try:
+            # Otherwise RDKit computes the indices of all atoms four times.
+            value = calculate(mol, force=False) if name in _ESTATE else calculate(mol)
+        except Exception:
+            value = np.nan
+        values.append(value)
+    return np.array(values, dtype=np.float64)
+
+
+def _name_erg() -> list[str]:
+    pairs = combinations_with_replacement(_PROPERTIES, 2)
+    return [f"{a} {b} {distance}" for a, b in pairs for distance in range(1, _ERG_DISTANCES + 1)]
+
+
+def _compute_erg(mol: Any) -> Floats:
+    """Return for each pair of properties and each number of bonds how many such pairs of points the molecule has, smoothed."""
+    from rdkit.Chem import rdReducedGraphs
+
+    return np.asarray(rdReducedGraphs.GetErGFingerprint(mol, maxPath=_ERG_DISTANCES), dtype=np.float64)
+
+
+class _Descriptors(NamedTuple):
+    columns: Callable[[], list[str]]  # their names
+    compute: Callable[[Any], Floats]
+
+
+DESCRIPTORS = {"rdkit2d": _Descriptors(_name_rdkit2d, _compute_rdkit2d), "erg": _Descriptors(_name_erg, _compute_erg)}
+
+
+def _descriptor_columns(groups: Sequence[str]) -> list[str]:
+    """Return the names of the columns, such as "rdkit2d: MolWt"."""
+    return [f"{group}{GROUP_END}{column}" for group in groups for column in DESCRIPTORS[group].columns()]
+
+
+def _describe_molecule(mol: Any, groups: Sequence[str]) -> Floats:
+    """Return the columns of each group: 0 for those that do not exist for the molecule, others limited to ±1e12."""
+    if not groups:
+        return np.empty(0)
+    mol = import_rdkit().RemoveHs(mol)
+    values = np.concatenate([DESCRIPTORS[group].compute(mol) for group in groups])
     return np.clip(np.nan_to_num(values, nan=0.0), -_LARGEST_DESCRIPTOR, _LARGEST_DESCRIPTOR)
 
 
@@ -292,7 +375,8 @@ class MoleculeGraphs(Source):
     labels : str, list of str or None, default="element"
         Contents of an atom's label; several names make a tuple. "element", "degree" (bonds to other nodes),
         "formal_charge", "aromatic" (0 or 1), "hydrogens" (their number), "hybridization", "in_ring" (0 or 1), "chirality"
-        ("R", "S" or ""). None: no labels.
+        ("R", "S" or ""), "pharmacophore" (which of donor, acceptor, aromatic, halogen, basic, acidic and hydrophobe the
+        atom is). The automatic models compare atoms by the whole tuple and by each of its parts. None: no labels.
     attributes : str, list of str or None, default=None
         Contents of an atom's vector, in this order. "partial_charge" (Gasteiger), "mass", "logp", "refractivity" and
         "polar_surface" (contributions of the atom and its hydrogens to Crippen's logP, to molar refractivity and to the topological
@@ -304,14 +388,19 @@ class MoleculeGraphs(Source):
         "double E" or "double Z". Kernels use edge labels with ``use_edge_labels=True``.
     hydrogens : bool, default=False
         Whether all hydrogens become nodes.
-    descriptors : {"rdkit2d"} or None, default=None
-        Descriptors of each molecule, which become ``graph_attributes``. "rdkit2d": all 2D descriptors of RDKit, which
-        takes far longer than building the graph. A descriptor that does not exist for a molecule (not a number) is 0, and
-        values are limited to ±1e12.
+    descriptors : str, list of str or None, default=None
+        Descriptors of each molecule, which become ``graph_attributes``, a group of columns for each name: the automatic models
+        compare molecules by each of them. "rdkit2d": all 2D descriptors of RDKit, which takes far longer than building
+        the graph. "erg": pairs of pharmacophoric points (donors, acceptors, charges, hydrophobic and aromatic rings) by
+        distance, RDKit's ErG fingerprint. A descriptor that does not exist for a molecule (not a number) is 0, and values
+        are limited to ±1e12.
     smiles_column : str or None, default=None
         Column with the SMILES, if molecules are passed as a table (pandas, polars).
     random_state : int, default=0
         Seed of computed coordinates.
+    n_jobs : int or None, default=None
+        Processes that convert SMILES, as in joblib; -1 means one per core. RDKit molecules are converted in this process.
+        The result is the same for any number.
 
     See Also
     --------
@@ -341,7 +430,8 @@ class MoleculeGraphs(Source):
         "attributes": (_Names(*ATTRIBUTES), NOTHING),
         "bond_labels": (FLAG,),
         "hydrogens": (FLAG,),
-        "descriptors": (Words("rdkit2d"), NOTHING),
+        "descriptors": (_Names(*DESCRIPTORS), NOTHING),
+        "n_jobs": (Whole(), NOTHING),
         "smiles_column": (Instance((str,), "the name of a column"), NOTHING),
         "random_state": (Whole(0, 2**31 - 1),),
     }
@@ -350,9 +440,10 @@ class MoleculeGraphs(Source):
     attributes: str | Sequence[str] | None = field(default=None, kw_only=False)
     bond_labels: bool = True
     hydrogens: bool = False
-    descriptors: str | None = None
+    descriptors: str | Sequence[str] | None = None
     smiles_column: str | None = None
     random_state: int = 0
+    n_jobs: int | None = None
 
     def transform(self, X: Any) -> Graphs:
         """Turn molecules into graphs.
@@ -376,7 +467,7 @@ class MoleculeGraphs(Source):
 
     def _convert(self, records: Iterable[Record], on_error: str, **errors: Any) -> Converted:
         self._check_parameters()
-        return Converted(self, *_apply(self._build, records, on_error, **errors))
+        return Converted(self, *_apply(self._build, records, on_error, n_jobs=self.n_jobs, **errors))
 
     def _build(self, molecule: Any) -> _MoleculeGraph:
         """Return the graph of a SMILES or an RDKit molecule; parameters are already checked."""
@@ -393,7 +484,7 @@ class MoleculeGraphs(Source):
                 bonds=[_label_bond(bond) for bond in bonds],
                 name=str(mol.GetProp("_Name")).strip() if mol.HasProp("_Name") else "",
                 smiles=molecule if isinstance(molecule, str) else str(chem.MolToSmiles(chem.RemoveHs(mol))),
-                descriptors=None if self.descriptors is None else _describe_molecule(mol),
+                descriptors=_describe_molecule(mol, _as_tuple(self.descriptors)),
             )
 
 
@@ -413,7 +504,7 @@ class _MoleculeGraph(NamedTuple):
     bonds: list[str]
     name: str
     smiles: str
-    descriptors: Floats | None
+    descriptors: Floats
 
 
 @dataclass(frozen=True)
@@ -427,7 +518,7 @@ class Converted:
     def graphs(self, targets: ArrayLike | None = None) -> Graphs:
         """Return the collection."""
         transformer, items = self.transformer, [item for _, item in self.valid.values()]
-        names = None if transformer.descriptors is None else _descriptor_names()
+        names = _descriptor_columns(_as_tuple(transformer.descriptors)) or None
         return Graphs.from_edges(
             [np.array(item.edges, dtype=np.int64).reshape(-1, 2) for item in items],
             n_nodes=[len(item.labels) for item in items],
@@ -450,6 +541,7 @@ def _apply(
     error: Callable[[str], TreegramError] = InvalidGraphError,
     advice: str = _ADVICE,
     total: int | None = None,
+    n_jobs: int | None = None,
 ) -> tuple[dict[int, tuple[Record, Any]], dict[int, str]]:
     """Return the record and result of each valid molecule by position, and what is wrong with each of the others.
 
@@ -462,18 +554,17 @@ def _apply(
     invalid: dict[int, str] = {}
     skipped = []
     total = len(records) if isinstance(records, list) else total
-    with rdBase.BlockLogs():  # no messages of RDKit on stderr
-        for i, record in enumerate(track(records, total, "molecules")):
-            try:
-                if record.problem:
-                    raise InvalidMoleculeError(record.problem)
-                valid[i] = record._replace(molecule=None), action(record.molecule)  # molecules are large
-            except InvalidMoleculeError as problem:
-                text = f"{record.where} ({_show_molecule(record.molecule)}): {problem}"
-                if on_error == "raise":
-                    raise error(f"{text}. {advice}") from problem
-                invalid[i] = str(problem)
-                skipped.append(text)
+    results = track(_run(action, records, n_jobs), total, "molecules")
+    with rdBase.BlockLogs(), contextlib.closing(results):  # no messages of RDKit on stderr
+        for i, (record, outcome) in enumerate(results):
+            if not isinstance(outcome, InvalidMoleculeError):
+                valid[i] = record._replace(molecule=None), outcome  # molecules are large
+                continue
+            text = f"{record.where} ({_show_molecule(record.molecule)}): {outcome}"
+            if on_error == "raise":
+                raise error(f"{text}. {advice}") from outcome
+            invalid[i] = str(outcome)
+            skipped.append(text)
     if skipped and on_error == "skip":
         more = f"; and {len(skipped) - _MOST_NAMED} more" if len(skipped) > _MOST_NAMED else ""
         warnings.warn(
@@ -483,6 +574,38 @@ def _apply(
             stacklevel=5,
         )
     return valid, invalid
+
+
+def _run(action: Callable[[Any], Any], records: Iterable[Record], n_jobs: int | None) -> Iterator[tuple[Record, Any]]:
+    """Yield each record with the result of the action on its molecule, or with the error that it raises.
+
+    Processes get SMILES only: an RDKit molecule loses digits of its coordinates on the way.
+    """
+    if isinstance(records, list) and all(isinstance(record.molecule, str) for record in records):
+        size = _BATCH if effective_n_jobs(n_jobs) > 1 else 1
+        tasks = [(action, records[start : start + size]) for start in range(0, len(records), size)]
+        outcomes = run_in_processes(_run_batch, tasks, n_jobs=n_jobs)
+        yield from zip(records, chain.from_iterable(outcomes), strict=True)
+        return
+    for record in records:
+        yield record, _try_action(action, record)
+
+
+def _run_batch(action: Callable[[Any], Any], records: Sequence[Record]) -> list[Any]:
+    import_rdkit()
+    from rdkit import rdBase
+
+    with rdBase.BlockLogs():
+        return [_try_action(action, record) for record in records]
+
+
+def _try_action(action: Callable[[Any], Any], record: Record) -> Any:
+    try:
+        if record.problem:
+            raise InvalidMoleculeError(record.problem)
+        return action(record.molecule)
+    except InvalidMoleculeError as problem:
+        return problem
 
 
 def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Record]:
@@ -513,6 +636,7 @@ def read_molecules(
     on_error: str = "raise",
     targets: ArrayLike | None = None,
     graph_names: Sequence[str] | None = None,
+    graph_attributes: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Graphs:
     """Build a collection from SMILES or RDKit molecules; see :meth:`treegram.Graphs.from_smiles`."""
@@ -525,8 +649,37 @@ def read_molecules(
     if graph_names is not None:
         names: Any = check_names(graph_names, len(records), "graph_names", "molecules")
         records = [record._replace(name=name) for record, name in zip(records, names, strict=True)]
+    groups = _read_groups(graph_attributes, len(records), transformer)
     converted = transformer._convert(records, on_error)
-    return converted.graphs(None if y is None else y[list(converted.valid)])
+    positions = list(converted.valid)
+    return _add_groups(converted.graphs(None if y is None else y[positions]), groups, positions)
+
+
+def _read_groups(groups: Any, n_molecules: int, transformer: MoleculeGraphs) -> tuple[Floats, list[str]] | None:
+    """Return the columns of the user's groups of graph attributes, one row per molecule, and their names."""
+    if groups is None:
+        return None
+    if not isinstance(groups, Mapping):
+        raise InvalidGraphError(
+            f"graph_attributes of molecules must be a dictionary of named arrays, such as {{'maccs': bits}}; got {type(groups).__name__}."
+        )
+    taken = groups.keys() & set(_as_tuple(transformer.descriptors))
+    if taken:
+        raise InvalidGraphError(
+            f"graph_attributes has the group {min(taken)!r}, which descriptors also make: rename it."
+        )
+    return join_groups(groups, n_molecules, "molecule")
+
+
+def _add_groups(graphs: Graphs, groups: tuple[Floats, list[str]] | None, positions: Sequence[int]) -> Graphs:
+    """Add the rows of the user's groups at these positions to the descriptors."""
+    if groups is None:
+        return graphs
+    columns, names = groups[0][positions], groups[1]
+    if graphs.graph_attributes is not None:
+        columns = np.hstack([graphs.graph_attributes, columns])
+        names = [*(graphs.graph_attribute_names or ()), *names]
+    return graphs.assign(graph_attributes=columns, graph_attribute_names=names)
 
 
 def load_molecules(
@@ -536,6 +689,7 @@ def load_molecules(
     smiles_column: str | None = None,
     name_column: str | None = None,
     on_error: str = "raise",
+    graph_attributes: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> tuple[Graphs, NDArray[Any] | None]:
     r"""Load molecules from a file, with their targets.
@@ -556,6 +710,8 @@ def load_molecules(
         named by its SMILES.
     on_error : {"raise", "skip"}, default="raise"
         Whether a molecule that is invalid or has no target raises an error, or is skipped with a warning.
+    graph_attributes : dict of str to array-like of shape (n_rows, n_columns), optional
+        Your own fingerprints or descriptors by name, with a row for each molecule of the file.
     **kwargs
         Parameters of :class:`MoleculeGraphs`, such as ``attributes``.
 
@@ -590,10 +746,12 @@ def load_molecules(
     targets = [] if target is None else [target]
     columns: dict[str, Any] = {"smiles_column": smiles_column, "name_column": name_column}
     table = read_molecule_table(path, transformer, targets=targets, on_error=on_error, needs_targets=True, **columns)
+    groups = _read_groups(graph_attributes, len(table.where), transformer)
+    graphs = _add_groups(table.graphs, groups, table.kept.tolist())
     if target is None:
-        return table.graphs, None
+        return graphs, None
     y = table.values(target)[1]
-    return table.graphs.assign(targets=y), y
+    return graphs.assign(targets=y), y
 
 
 def read_molecule_table(
@@ -627,7 +785,10 @@ def read_molecule_table(
                 )
     for column in others:
         file.cells.cells(column)
-    converted = transformer._convert(file.records(), on_error, error=DatasetError, total=len(places))
+    records: Any = (
+        list(file.records()) if isinstance(file.molecules, list) else file.records()
+    )  # SDF records are parsed one by one
+    converted = transformer._convert(records, on_error, error=DatasetError, total=len(places))
     if not converted.valid and not (converted.invalid and on_error == "collect"):
         reason = next(iter(converted.invalid.values()), "it has no rows")
         raise DatasetError(f"{source} has no valid molecule: {reason}.")

@@ -7,7 +7,7 @@ study files use to the classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.errors import InvalidGraphError
-from treegram._core.params import Allowed, Checked, Number, Whole, Words, parameters
+from treegram._core.params import LIST, Allowed, Checked, Number, Whole, Words, parameters
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
@@ -32,7 +32,7 @@ __all__ = [
     "GraphTransformer",
     "NeighborMeans",
     "ScaleAttributes",
-    "TruncateLabels",
+    "SelectLabels",
 ]
 
 # The interquartile range is a usable scale if the middle 90 % of the values is at most this many times as wide.
@@ -289,36 +289,45 @@ class DropAttributes(GraphTransformer):
 
 
 @parameters
-class TruncateLabels(GraphTransformer):
-    """Keep the first parts of node labels that are tuples.
+class SelectLabels(GraphTransformer):
+    """Keep one part, or several parts, of node labels that are tuples.
 
     With molecules whose labels are element, charge and so on, a pipeline can thus compare atoms by all of these or by the
     element alone.
 
     Parameters
     ----------
-    n_parts : int, default=1
-        Number of parts to keep. A tuple of one part becomes the part itself. Other labels do not change.
+    parts : int or list of int, default=0
+        Position of the part that becomes the label, or positions of several, which become a tuple; -1 is the last. A label
+        without such a part loses it, and labels that are no tuples do not change.
 
     Examples
     --------
-    >>> from treegram import Graphs, TruncateLabels
-    >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=[[("C", 1), ("C", 2), ("O", 1)]])
-    >>> TruncateLabels().fit_transform(graphs).label_values
+    >>> from treegram import Graphs, SelectLabels
+    >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=[[("C", 1, 0), ("C", 2, 0), ("O", 1, 1)]])
+    >>> SelectLabels().fit_transform(graphs).label_values
     ('C', 'O')
+    >>> SelectLabels([0, 2]).fit_transform(graphs).label_values
+    (('C', 0), ('O', 1))
     """
 
-    _allowed: ClassVar[Mapping[str, Allowed]] = {"n_parts": (Whole(1),)}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"parts": (Whole(), LIST)}
 
-    n_parts: int = field(default=1, kw_only=False)
+    parts: int | Sequence[int] = field(default=0, kw_only=False)
 
     def _change(self, graphs: Graphs) -> Graphs:
         if graphs.labels is None:
             return graphs
-        short = [value[: self.n_parts] if isinstance(value, tuple) else value for value in graphs.label_values]
-        short = [value[0] if isinstance(value, tuple) and len(value) == 1 else value for value in short]
-        codes, values = encode_labels(short, len(short), "label_values", "labels")
+        selected = [self._select(value) for value in graphs.label_values]
+        codes, values = encode_labels(selected, len(selected), "label_values", "labels")
         return replace(graphs, labels=codes[graphs.labels], label_values=values)
+
+    def _select(self, value: Hashable) -> Hashable:
+        if not isinstance(value, tuple):
+            return value
+        if isinstance(self.parts, Sequence):
+            return tuple(value[part] for part in self.parts if -len(value) <= part < len(value))
+        return value[self.parts] if -len(value) <= self.parts < len(value) else ()
 
 
 # -------------------------------------------------------------------- edge attributes

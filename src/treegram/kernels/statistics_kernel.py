@@ -12,10 +12,11 @@ from scipy.spatial.distance import cdist
 
 from treegram._core.errors import InvalidGraphError
 from treegram._core.parallel import run_tasks
-from treegram._core.params import FLAG, Allowed, Number, Words, parameters
-from treegram._core.text import counted
+from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Number, Words, parameters
+from treegram._core.text import counted, suggest
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
+from treegram.graphs.check import column_groups
 from treegram.graphs.statistics import GraphStatistics
 from treegram.graphs.transforms import ScaleAttributes
 from treegram.kernels.base import GraphKernel
@@ -53,6 +54,8 @@ class StatisticsKernel(GraphKernel):
     ----------
     columns : {"statistics", "graph_attributes", "both"}, default="statistics"
         The columns of :class:`GraphStatistics`, the ``graph_attributes`` of the graphs, or both.
+    group : str or None, default=None
+        Use only the graph attributes of this named group, such as "erg"; "" means those that are in no group. None: all.
     scaling : {"rank", "robust"}, default="rank"
         "rank": the rank of a value among those of the fitted graphs, from 0 to 1, with linear interpolation between them. "robust":
         as :class:`ScaleAttributes` does, clipped at -5 and 5.
@@ -97,6 +100,7 @@ class StatisticsKernel(GraphKernel):
     _default_param_grid = {"width": [0.5, 1.0, 2.0]}
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "columns": (Words("statistics", "graph_attributes", "both"),),
+        "group": (Instance((str,), "the name of a group of graph attributes"), NOTHING),
         "scaling": (Words("rank", "robust"),),
         "column_kernel": (Words(*METRICS),),
         "width": (Number(0, above=True),),
@@ -104,6 +108,7 @@ class StatisticsKernel(GraphKernel):
     }
 
     columns: str = field(default="statistics", kw_only=False)
+    group: str | None = None
     scaling: str = "rank"
     column_kernel: str = "laplacian"
     width: float = 1.0
@@ -126,8 +131,8 @@ class StatisticsKernel(GraphKernel):
         if self._statistics is not None:
             self.feature_names_in_ += self._statistics.feature_names_out_
         if self.columns != "statistics":
-            self._n_given = _given_columns(graphs).shape[1]
-            names = graphs.graph_attribute_names or (f"graph_x{i}" for i in range(self._n_given))
+            columns, names = self._given(graphs)
+            self._n_given = columns.shape[1]
             self.feature_names_in_ += names
         table = self._table(graphs)[self._has_data(graphs)]
         largest = np.abs(table).max(axis=0, initial=0.0)
@@ -145,11 +150,27 @@ class StatisticsKernel(GraphKernel):
         if self._statistics is not None:
             tables.append(self._statistics.transform(graphs))
         if self.columns != "statistics":
-            tables.append(_given_columns(graphs))
+            tables.append(self._given(graphs)[0])
             if tables[-1].shape[1] != self._n_given:
                 new = counted(tables[-1].shape[1], "graph attribute")
                 refuse_unlike(self, f"The new graphs (X) have {new}", f"on graphs with {self._n_given}")
         return np.hstack(tables)
+
+    def _given(self, graphs: Graphs) -> tuple[Floats, list[str]]:
+        """Return the graph attributes that are used, and their names."""
+        columns, names = graphs.graph_attributes, graphs.graph_attribute_names
+        if columns is None and len(graphs):
+            raise InvalidGraphError(
+                f"StatisticsKernel with columns 'graph_attributes' or 'both' needs graphs with graph_attributes; got {graphs!r}. Pass "
+                "graph_attributes when creating the collection, for molecules descriptors='rdkit2d', or use columns='statistics'."
+            )
+        columns = np.empty((0, 0)) if columns is None else columns
+        groups = column_groups(names, columns.shape[1])
+        if self.group is not None and self.group not in groups and len(graphs):
+            hint = suggest(self.group, groups) or f"; these graphs have {', '.join(map(repr, groups)) or 'no columns'}."
+            raise InvalidGraphError(f"StatisticsKernel needs graph attributes of the group {self.group!r}{hint}")
+        used = list(range(columns.shape[1])) if self.group is None else groups.get(self.group, [])
+        return columns[:, used], [f"graph_x{i}" if names is None else names[i] for i in used]
 
     def _rounded(self, table: Floats) -> Floats:
         return np.round(table / self._units, DIGITS)
@@ -207,18 +228,6 @@ class StatisticsKernel(GraphKernel):
         parts[~new.has_data] = 0.0
         parts[~new.has_data, :1] = -constant
         return parts, constant, self.feature_names_in_
-
-
-def _given_columns(graphs: Graphs) -> Floats:
-    columns = graphs.graph_attributes
-    if columns is None:
-        if len(graphs):
-            raise InvalidGraphError(
-                f"StatisticsKernel with columns 'graph_attributes' or 'both' needs graphs with graph_attributes; got {graphs!r}. Pass "
-                "graph_attributes when creating the collection, for molecules descriptors='rdkit2d', or use columns='statistics'."
-            )
-        return np.empty((0, 0))
-    return np.asarray(columns)
 
 
 class _Ranks:

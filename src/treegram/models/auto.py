@@ -1,7 +1,7 @@
 """The automatic choice: candidates, and a least-squares model for each, compared by leave-one-out predictions.
 
 **Candidates** are structures combined with views of the graphs, the same for all data. A **view** is the output of
-transformers of the graphs: full labels or only their first parts; no vectors, raw vectors, scaled or whitened ones, or
+transformers of the graphs: full labels, or one part of labels that are tuples; no vectors, raw vectors, scaled or whitened ones, or
 vectors with those of the neighbors; edge vectors in bins. The node kernel learns its width from the vectors of a view,
 so it suits any range and dimension. A **structure** is what else must match for two nodes to be compared: colors,
 trees, edges, or pairs of nodes. Candidates that need something the graphs lack are left out. Their list does not depend
@@ -40,12 +40,13 @@ from sklearn.pipeline import make_pipeline
 from treegram._core.parallel import track
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
+from treegram.graphs.check import column_groups
 from treegram.graphs.transforms import (
     BinEdgeAttributes,
     DropAttributes,
     NeighborMeans,
     ScaleAttributes,
-    TruncateLabels,
+    SelectLabels,
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
 from treegram.kernels.input_checks import outside_level
@@ -79,6 +80,7 @@ AUTO_VERSION = "4"
 SMALL_SAMPLE, LARGE_SAMPLE = 300, 1000  # graphs for screening: a third of all, but within these bounds
 MANY = 2000  # graphs; above this, strengths are those of the sample, and fewer candidates go on
 TOO_MANY, N_LANDMARKS = 6000, 4000  # graphs; above TOO_MANY, landmarks are used
+MOST_PARTS = 4  # of labels that are tuples: parts that are views, the first with all structures
 N_FINALISTS, N_FINALISTS_OF_MANY = 5, 3  # candidates that go on from the sample to a stack
 LEAST_SHARE = 0.03  # of a model in a stack
 ALPHAS = np.logspace(-4, 1, 11)
@@ -112,9 +114,7 @@ class View:
 def auto_candidates(graphs: Graphs, n_jobs: int | None = None, *, with_counts: bool = False) -> list[Candidate]:
     """Return the candidates that suit the graphs; ``with_counts`` adds one for targets that grow with the size of a graph."""
     candidates = [Candidate("statistics", StatisticsKernel(), reason="numbers of whole graphs may be enough")]
-    if graphs.graph_attributes is not None:
-        reason = "what is known of each graph may matter"
-        candidates.append(Candidate("graph attributes", StatisticsKernel("graph_attributes"), reason=reason))
+    candidates += _groups_of_attributes(graphs)
     views = [
         *_views_of_labels(graphs, with_counts=with_counts),
         *_views_of_vectors(graphs),
@@ -126,6 +126,17 @@ def auto_candidates(graphs: Graphs, n_jobs: int | None = None, *, with_counts: b
     return [replace(candidate, kernel=with_jobs(candidate.kernel, n_jobs)) for candidate in candidates]
 
 
+def _groups_of_attributes(graphs: Graphs) -> Iterator[Candidate]:
+    """Yield a candidate for each named group of graph attributes, and one for the attributes without a group."""
+    if graphs.graph_attributes is None:
+        return
+    groups = column_groups(graphs.graph_attribute_names, graphs.graph_attributes.shape[1])
+    for group in groups:
+        kernel = StatisticsKernel("graph_attributes", group=None if set(groups) == {""} else group)
+        name = f"graph attributes {group}".rstrip()
+        yield Candidate(name, kernel, reason="what is known of each graph may matter")
+
+
 def _views_of_labels(graphs: Graphs, *, with_counts: bool) -> Iterator[View]:
     structures: tuple[str, ...] = ("colors 1", "colors 3", "matched colors 1", "matched colors 3", "trees 3", "edges")
     structures += ("number of matched colors 1",) if with_counts else ()
@@ -133,10 +144,12 @@ def _views_of_labels(graphs: Graphs, *, with_counts: bool) -> Iterator[View]:
     name, reason = "no vectors", "labels and shape may be enough"
     if not graphs.n_attributes:
         structures, steps, name, reason = (*structures, "pairs"), (), "", ""
-    yield View(name, reason, steps, structures)
-    if graphs.labels is not None and any(isinstance(value, tuple) for value in graphs.label_values or ()):
-        reason = "the first part of the labels may be enough"
-        yield View("first part of labels", reason, (*steps, TruncateLabels), structures)
+    parts = max((len(value) for value in graphs.label_values if isinstance(value, tuple)), default=0)
+    yield View(name, reason, steps, ("matched colors 1", "matched colors 3") if parts else structures)
+    for part in range(min(parts, MOST_PARTS)):
+        name, reason = f"part {part + 1} of labels", "one part of the labels may be enough"
+        select = partial(SelectLabels, part)
+        yield View(name, reason, (*steps, select), ("matched colors 3",) if part else structures)
 
 
 def _views_of_vectors(graphs: Graphs) -> Iterator[View]:

@@ -64,7 +64,7 @@ _TRANSFORMERS = [
     "DropAttributes",
     "NeighborMeans",
     "ScaleAttributes",
-    "TruncateLabels",
+    "SelectLabels",
 ]
 # The classes that a model file may name, in addition to registered kernels, which it calls by their registered names.
 _CLASSES: dict[str, type[Any]] = {
