@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,9 @@ def _graph_columns(explanation: Explanation) -> tuple[Any, dict[str, Any], Float
     assert values is not None
     n_graphs, n_training = values.shape[:2]
     names, numbers = first.kernel.graphs_.graph_names, first.numbers
-    columns = {"training_graph": np.tile(np.arange(n_training) if numbers is None else numbers, n_graphs)}
+    columns: dict[str, Any] = {
+        "training_graph": np.tile(np.arange(n_training) if numbers is None else numbers, n_graphs)
+    }
     columns |= {} if names is None else {"name": np.tile(np.asarray(names, dtype=object), n_graphs)}
     columns["similarity"] = explanation._similarities.ravel()
     return np.repeat(np.arange(n_graphs), n_training), columns, values.reshape(n_graphs * n_training, -1)
@@ -119,16 +122,7 @@ def write_b_factors(path: Path, structure: Any, graph: Graphs, values: Floats) -
     largest, factor = float(np.abs(values).max(initial=0.0)), 1.0
     if file_format == "pdb" and largest > 0:
         factor = 10.0 ** math.floor(math.log10(_LARGEST_B_FACTOR / largest))
-    missing = set(value_of)
-    for model in copy:
-        for chain in model:
-            for residue in chain:
-                is_amino_acid = gemmi.find_tabulated_residue(residue.name).is_amino_acid()
-                key = f"{chain.name}/{residue.seqid}" if is_amino_acid else ""
-                missing.discard(key)
-                for atom in residue:
-                    atom.b_iso = factor * value_of.get(key, 0.0)
-                    atom.aniso = gemmi.SMat33f(0, 0, 0, 0, 0, 0)
+    missing = set(value_of) - {key for model in copy for key in _set_b_factors(gemmi, model, value_of, factor)}
     if missing:
         raise ParameterError(
             f"structure must be the one that the graph was made of; it has no amino acid {min(missing)}."
@@ -141,6 +135,18 @@ def write_b_factors(path: Path, structure: Any, graph: Graphs, values: Floats) -
     with replacing(path) as file:
         file.write(text.encode())
     return factor
+
+
+def _set_b_factors(gemmi: Any, model: Any, value_of: dict[str, float], factor: float) -> Iterator[str]:
+    """Give the atoms of each amino acid its value, and all others 0; yield the amino acids."""
+    for chain in model:
+        for residue in chain:
+            is_amino_acid = gemmi.find_tabulated_residue(residue.name).is_amino_acid()
+            key = f"{chain.name}/{residue.seqid}" if is_amino_acid else ""
+            yield key
+            for atom in residue:
+                atom.b_iso = factor * value_of.get(key, 0.0)
+                atom.aniso = gemmi.SMat33f(0, 0, 0, 0, 0, 0)
 
 
 # -------------------------------------------------------------------- molecules
