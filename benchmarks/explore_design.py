@@ -37,7 +37,11 @@ def kernels(graphs: tg.Graphs) -> dict[str, object]:
 
     numbers = tg.StatisticsKernel()
     structure = {"WL(1)": tg.WL(1, **options), "WL(3)": tg.WL(3, **options)}
-    structure |= {"WLOA(1)": tg.WLOA(1, **options), "WLOA(3)": tg.WLOA(3, **options), "ODDST(3)": tg.ODDST(3, lam=1.2, **bonds)}
+    structure |= {
+        "WLOA(1)": tg.WLOA(1, **options),
+        "WLOA(3)": tg.WLOA(3, **options),
+        "ODDST(3)": tg.ODDST(3, lam=1.2, **bonds),
+    }
     found: dict[str, object] = {name: bare(kernel) for name, kernel in structure.items()} | {"statistics": numbers}
     vectors = []
     if graphs.n_attributes:
@@ -82,7 +86,13 @@ def main(names: list[str]) -> None:
     lines = []
     for kernel_name, cells in rows.items():
         means = np.nanmean(np.array(cells), axis=0)
-        lines.append([kernel_name, *(f"{a:.0f} / {b:.0f}" if a == a else "" for a, b in cells), f"{means[0]:.1f} / {means[1]:.1f}"])
+        lines.append(
+            [
+                kernel_name,
+                *(f"{a:.0f} / {b:.0f}" if a == a else "" for a, b in cells),
+                f"{means[0]:.1f} / {means[1]:.1f}",
+            ]
+        )
     print(table("Nearest neighbor accuracy / cluster agreement", ["kernel", *names, "mean"], lines))
 
 

@@ -106,7 +106,9 @@ def _check_values(graphs: Graphs, values: ArrayLike | None) -> NDArray[Any]:
         values = graphs.targets
     checked = np.full(len(graphs), "") if values is None else np.asarray(values)
     if checked.shape != (len(graphs),):
-        raise ParameterError(f"values must have one entry per graph, shape ({len(graphs)},); got shape {checked.shape}.")
+        raise ParameterError(
+            f"values must have one entry per graph, shape ({len(graphs)},); got shape {checked.shape}."
+        )
     if checked.dtype.kind == "f" and not np.isfinite(checked).all():
         raise ParameterError("values must be finite; they have NaN or infinity. Leave out the graphs without a value.")
     return checked

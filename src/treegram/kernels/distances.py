@@ -224,7 +224,9 @@ def kernel_or_default(kernel: Any, graphs: Graphs) -> Any:
         split_pipeline(kernel)
         return clone(kernel)
     if kernel not in KERNELS:
-        raise ParameterError(f"kernel {kernel!r} is unknown{suggest(kernel, KERNELS) or '. Known are ' + ', '.join(KERNELS)}")
+        raise ParameterError(
+            f"kernel {kernel!r} is unknown{suggest(kernel, KERNELS) or '. Known are ' + ', '.join(KERNELS)}"
+        )
     return KERNELS[kernel]()
 
 

@@ -16,6 +16,7 @@ from treegram._core.params import Allowed, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline
+from treegram.models.applicability import ComparesWithTraining, nearest_similarities, spread_ids
 from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_numbers, check_strengths
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.multi_target import TakesSeveralTargets
@@ -24,7 +25,7 @@ from treegram.models.search import Data, Fits, Score
 __all__ = ["GraphGP", "PredictsByProcess", "decompose", "mean_diagonal"]
 
 
-class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
+class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsIntervals, RegressorMixin):
     """Mixin for Gaussian processes on a sum of kernels: the last step of ``fit``, and predictions with error bars."""
 
     intercept_: float  # the mean of the targets
@@ -102,6 +103,11 @@ class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
             prior += weight * np.where(selves > 0, selves, usual)
         left = np.maximum(prior - ((rows @ self._half_inverse) ** 2).sum(axis=1), 0.0) + noise
         return mean, self._unit * np.sqrt(self.scale_ * left)
+
+    def _distances_from_training(self, rows: Floats, prior: Floats, similarity: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
+        """Return the variances that are left to graphs, and to fitted graphs when they are left out; their scale does not matter."""
+        left = prior - ((rows @ self._half_inverse) ** 2).sum(axis=1) + self._sum()[1]
+        return left, 1.0 / np.maximum((self._half_inverse**2).sum(axis=1), np.finfo(np.float64).tiny)
 
     def _mean_and_scale(self, X: Any) -> tuple[Floats, Floats]:
         mean, std = self.predict(X, return_std=True)
@@ -231,6 +237,7 @@ class GraphGP(PredictsByProcess, KernelModel):
             self.log_marginal_likelihood_ = float(likelihoods[result.index])
             K = self.kernel_.fit_transform(graphs)
             self._prior = mean_diagonal(K)
+            self.nearest_similarities_ = nearest_similarities(K[spread_ids(len(K))], K.diagonal())
             values, vectors = decompose(K)
             self._solve(values, vectors, vectors.T @ z, self.best_params_["noise"])
         return self

@@ -308,6 +308,7 @@ _MAPS = {
     "PivotMap": {"pivots": "finite n_pivots n_attributes", "mixing": "finite n_pivots n_pivots"},
 }
 _CALIBRATED = {"calibration_": "optional ascending *"}
+_COMPARED = {"nearest_similarities_": "optional ascending *"}
 _SEARCHED = {"kernel_": "kernel", "best_params_": "dict", **_CALIBRATED}
 _COMBINED = {
     "kernels_": "each kernel",
@@ -315,6 +316,7 @@ _COMBINED = {
     "search_results_": "records",
     "loo_scores_": "scores",
     **_CALIBRATED,
+    **_COMPARED,
 }
 _PROCESS = {
     "dual_coef_": "finite n_graphs",
@@ -344,7 +346,7 @@ _RULES: dict[str, dict[str, str]] = {
         "train_codes_": "whole n_graphs",
         "temperature_": "positive",
     },
-    "GraphGP": {**_SEARCHED, **_PROCESS, "_prior": "nonnegative"},
+    "GraphGP": {**_SEARCHED, **_COMPARED, **_PROCESS, "_prior": "nonnegative"},
     "GraphRegressor": {**_COMBINED, **_PROCESS, "noise_": "nonnegative", "_priors": "positive n_entries"},
     "GraphRidge": {**_SEARCHED, "dual_coef_": "finite n_graphs", "intercept_": "finite", "best_score_": "finite"},
     "GraphSVC": {
