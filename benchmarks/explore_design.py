@@ -1,4 +1,4 @@
-"""Compare kernels for users who name none: do the nearest graphs, and clusters, agree with the classes?
+"""Compare kernels for users who name none: nearest graphs and clusters should agree with the classes.
 
     python benchmarks/explore_design.py MUTAG ENZYMES     # default: all data sets of the design
 

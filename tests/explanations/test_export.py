@@ -139,7 +139,7 @@ residue_numbers = st.lists(
 ).map(sorted)
 
 
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 @given(
     residue_numbers,
     st.sampled_from(["A", "BA", "ABC"]),

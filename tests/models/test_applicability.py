@@ -126,7 +126,7 @@ def test_edge_labels_belong_to_the_surroundings():
     assert model.applicability(new).unseen_colors.tolist() == [0.0, 1.0]
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(collections(min_graphs=4, max_graphs=6, labeled=True, dimension=0, edge_labels=False, directed=False), st.data())
 def test_unseen_colors_are_those_of_a_literal_refinement(collection, data):
     graphs = collection.pack()

@@ -158,7 +158,7 @@ def _write_page(
     middle = np.array([_WIDTH, _HEIGHT]) / 2
     dots = middle + (places - (low + high) / 2) * factor * [1, -1]
     names = [f"graph {i}" for i in range(len(graphs))] if graphs.graph_names is None else graphs.graph_names
-    texts = [f"{name}\n{value}".strip() for name, value in zip(names, values.tolist(), strict=True)]
+    texts = [f"{name}: {value}".removesuffix(": ") for name, value in zip(names, values.tolist(), strict=True)]
     page = render(
         "treegram.explanations",
         "map.html",
