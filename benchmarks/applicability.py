@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.stats import norm, rankdata
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 
 import treegram as tg
@@ -39,7 +40,7 @@ MARKS = "<!-- applicability -->", "<!-- end of applicability -->"
 
 
 def measure(path: Path, *, is_class: bool) -> dict[str, list[float]]:
-    """Return, for each verdict, the number of molecules and the mean error: wrong classes, or distances in normal scores."""
+    """Return for each verdict the number of molecules, the mean error and, for classes, the AUC (0.5 if it is not defined)."""
     with path.open() as file:
         rows = list(csv.DictReader(file))
     ids = np.sort(np.random.default_rng(0).permutation(len(rows))[:N_MOLECULES])
@@ -49,47 +50,66 @@ def measure(path: Path, *, is_class: bool) -> dict[str, list[float]]:
     smiles, y = [smiles[i] for i in kept], np.array([float(rows[ids[i]]["Y"]) for i in kept])
     y = y.astype(int) if is_class else norm.ppf((rankdata(y) - 0.5) / len(y))
     graphs, groups = tg.Graphs.from_smiles(smiles, descriptors="rdkit2d"), tg.scaffold_groups(smiles)
-    errors: dict[str, list[float]] = {verdict: [] for verdict in VERDICTS}
+    errors, scores, verdicts = np.zeros(len(y)), np.zeros(len(y)), np.empty(len(y), dtype=object)
     for train, test in GroupKFold(N_FOLDS).split(smiles, groups=groups):
         model = (tg.GraphClassifier() if is_class else tg.GraphRegressor()).fit(graphs[train], y[train])
         predicted = model.predict(graphs[test])
-        of_test = predicted != y[test] if is_class else np.abs(predicted - y[test])
-        for verdict, error in zip(model.applicability(graphs[test]).verdict, of_test, strict=True):
-            errors[str(verdict)].append(float(error))
-    return {verdict: [len(values), float(np.mean(values or [0.0]))] for verdict, values in errors.items()}
+        errors[test] = predicted != y[test] if is_class else np.abs(predicted - y[test])
+        scores[test] = model.decision_function(graphs[test]) if is_class else 0.0
+        verdicts[test] = model.applicability(graphs[test]).verdict
+    found: dict[str, list[float]] = {}
+    for verdict in VERDICTS:
+        at = verdicts == verdict
+        found[verdict] = [int(at.sum()), float(errors[at].mean()) if at.any() else 0.0]
+        if is_class:
+            found[verdict].append(float(roc_auc_score(y[at], scores[at])) if len(set(y[at])) == 2 else 0.5)
+    return found
+
+
+def mean(tables: list[dict[str, list[float]]], verdict: str, of: str, column: int) -> float:
+    """Return the mean over tables, weighted by their numbers of molecules of this verdict, of a column ``of`` a verdict."""
+    return float(np.average([table[of][column] for table in tables], weights=[table[verdict][0] for table in tables]))
 
 
 def ratio(tables: list[dict[str, list[float]]], verdict: str) -> float:
-    """Return how many times as large errors are as inside: the mean over tables, weighted by their numbers of such molecules."""
-    counts = [table[verdict][0] for table in tables]
-    return float(np.average([table[verdict][1] / table["inside"][1] for table in tables], weights=counts))
+    """Return how many times as large the errors of this verdict are as those of as many molecules inside."""
+    return mean(tables, verdict, verdict, 1) / mean(tables, verdict, "inside", 1)
 
 
 def render(stored: dict[str, dict[str, dict[str, list[float]]]]) -> str:
-    """Return the table as Markdown, with a sentence below."""
-    lines = ["| table | error | inside | at the edge | outside |", "|---|---|---|---|---|"]
-    words = {"classes": "wrong classes", "numbers": "mean error"}
-    sentences = []
+    """Return two tables as Markdown, each with sentences below."""
+    heads = {
+        "classes": "wrong classes, AUC and share of the molecules",
+        "numbers": "mean error and share of the molecules",
+    }
+    lines: list[str] = []
     for kind, tables in stored.items():
+        lines += [f"| {heads[kind]} | inside | at the edge | outside |", "|---|---|---|---|"]
         for name, counts in tables.items():
-            total = sum(n for n, _ in counts.values())
-            cells = [
-                f"{100 * error:.0f} % ({100 * n / total:.0f} %)"
-                if kind == "classes"
-                else f"{error:.2f} ({100 * n / total:.0f} %)"
-                for n, error in (counts[verdict] for verdict in VERDICTS)
-            ]
-            lines.append(" | ".join(["", name + " *" * (name in STARRED), words[kind], *cells, ""]).strip())
-        for words_of, used in ((kind, tables), ("the tables with a star alone", _starred(tables))):
-            edge, outside = (ratio(list(used.values()), verdict) for verdict in VERDICTS[1:])
-            sentences.append(
-                f"For {words_of}, errors at the edge are {edge:.1f} times and outside {outside:.1f} times as large as inside."
-            )
-    return "\n".join([*lines, "", *sentences])
+            total = sum(cell[0] for cell in counts.values())
+            cells = [_cell(counts[verdict], total) for verdict in VERDICTS]
+            lines.append(" | ".join(["", f"{name} \\*" if name in STARRED else name, *cells, ""]).strip())
+        lines.append("")
+        starred = {name: table for name, table in tables.items() if name in STARRED}
+        for words, used in ((f"On all tables of {kind}", tables), ("On those with a star alone", starred)):
+            edge, outside = (_compare(list(used.values()), verdict, kind) for verdict in VERDICTS[1:])
+            lines.append(f"{words}, errors at the edge are {edge} as large as inside; outside, {outside}.")
+        lines.append("")
+    return "\n".join(lines).rstrip()
 
 
-def _starred(tables: dict[str, dict[str, list[float]]]) -> dict[str, dict[str, list[float]]]:
-    return {name: table for name, table in tables.items() if name in STARRED}
+def _cell(counts: list[float], total: float) -> str:
+    share = f"{100 * counts[0] / total:.0f} %"
+    if len(counts) == 2:
+        return f"{counts[1]:.2f} ({share})"
+    return f"{100 * counts[1]:.0f} %, {counts[2]:.2f} ({share})"
+
+
+def _compare(tables: list[dict[str, list[float]]], verdict: str, kind: str) -> str:
+    text = f"{ratio(tables, verdict):.1f} times"
+    if kind == "numbers":
+        return text
+    return f"{text} (AUC {mean(tables, verdict, verdict, 2):.2f}, inside {mean(tables, verdict, 'inside', 2):.2f})"
 
 
 def main(folder: Path) -> None:

@@ -205,4 +205,6 @@ def test_errors_are_larger_outside_and_the_page_has_the_stored_figures(monkeypat
     assert len(stored["numbers"]) >= 6
     for tables in stored.values():
         assert benchmark.ratio(list(tables.values()), "at the edge") > 1.1
-        assert benchmark.ratio(list(tables.values()), "outside") > 1.3
+        assert benchmark.ratio(list(tables.values()), "outside") > 1.2
+    classes = list(stored["classes"].values())
+    assert benchmark.mean(classes, "outside", "outside", 2) < benchmark.mean(classes, "outside", "inside", 2) - 0.05

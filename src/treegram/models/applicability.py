@@ -1,4 +1,4 @@
-"""How far new graphs are from the training graphs of a model, and whether its predictions can be expected to hold for them.
+"""The distance of new graphs from the training graphs of a model, and whether its predictions can be expected to hold for them.
 
 Two graphs are as similar as the cosine of the sum of the model's kernels says. Sums of kernels differ by data set in how
 large a usual similarity is, so it is compared with those of the training graphs: how similar is each of them to the most similar
