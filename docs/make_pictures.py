@@ -339,5 +339,6 @@ if __name__ == "__main__":
         draw().savefig(STATIC / f"kernels_{family}.svg", metadata={"Date": None})
     for number, picture in enumerate(draw_page("tutorial.md"), start=1):
         save(picture, f"tutorial_{number}.png", dpi=80)
+    save(draw_page("explore.md")[0], "explore.png", dpi=80)
     (molecule,) = draw_page("molecules.md")
     save(molecule, "molecule.png", dpi=110)

@@ -57,6 +57,11 @@ SECTIONS = (
         "explanations.contributions",
     ),
     (
+        "Without targets",
+        "Distances, similar graphs and maps; see :doc:`explore`.",
+        "kernels.distances explanations.maps",
+    ),
+    (
         "Plots",
         "Figures drawn with matplotlib; each function returns its axes.",
         "explanations.plots",

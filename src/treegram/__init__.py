@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from treegram.datasets import *
     from treegram.datasets.parquet import *
     from treegram.explanations.contributions import *
+    from treegram.explanations.maps import *
     from treegram.explanations.plots import *
     from treegram.graphs import Graphs as Graphs
     from treegram.graphs.molecules import *
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from treegram.graphs.tables import *
     from treegram.graphs.transforms import *
     from treegram.kernels import *
+    from treegram.kernels.distances import *
     from treegram.kernels.gram_store import *
     from treegram.models import *
     from treegram.models.saving import *
@@ -79,6 +81,7 @@ _HOMES = {
         "StatisticsKernel",
     ),
     "models.saving": ("load_model", "save_model"),
+    "explanations.maps": ("plot_map",),
     "explanations.plots": (
         "plot_explanation",
         "plot_gram",
@@ -94,6 +97,7 @@ _HOMES = {
         "SelectLabels",
     ),
     "models": ("GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC"),
+    "kernels.distances": ("KernelDistances", "similar_graphs"),
     "kernels.gram_store": ("gram_to_zarr",),
 }
 

@@ -116,6 +116,7 @@ def test_fit_without_kernel_option_works(run):
         "prediction",
         "probability of -1",
         "probability of 1",
+        *("nearest", "similarity", "verdict"),
     ]
 
 
@@ -129,7 +130,14 @@ def test_fit_weights_kernels_in_regression(run):
     errors = f"RMSE {scores['rmse']:.4g}, MAE {scores['mae']:.4g}, R2 {scores['r2']:.3f}"
     assert f"Leave-one-out {errors}, in units of the target; optimistic, because" in out
     assert out.count(f"targets: {model.target_scale_ or 'plain values'}\n") == 1
-    assert list(rows(run("predict m.tgm NEW")[1])[0]) == ["graph", "prediction", "std"]
+    assert list(rows(run("predict m.tgm NEW")[1])[0]) == [
+        "graph",
+        "prediction",
+        "std",
+        "nearest",
+        "similarity",
+        "verdict",
+    ]
 
 
 def test_fit_prints_the_leave_one_out_accuracy_for_several_classes(run):
@@ -272,7 +280,10 @@ def test_predict_writes_classes_and_probabilities(run):
     assert out == "out.csv: predictions of model.tgm for 6 graphs of NEW\n"
     graphs = make_graphs(n_graphs=6)
     table = rows(Path("out.csv").read_text())
-    assert list(table[0]) == ["graph", "prediction", "probability of -1", "probability of 1"]
+    names = ["graph", "prediction", "probability of -1", "probability of 1", "nearest", "similarity", "verdict"]
+    assert list(table[0]) == names
+    assert [row["nearest"] for row in table] == list("012345")
+    assert {(float(row["similarity"]), row["verdict"]) for row in table} == {(1.0, "inside")}
     assert [row["graph"] for row in table] == list("012345")
     assert [int(row["prediction"]) for row in table] == model.predict(graphs).tolist()
     assert [float(row["probability of 1"]) for row in table] == model.predict_proba(graphs)[:, 1].tolist()

@@ -74,7 +74,7 @@ def test_there_is_no_problem_column_without_a_problem(run):
     write("new.csv", ["id", "smiles"], [("a", "CCO"), ("b", "CCN")])
     code, out, err = run("predict y.tgm new.csv")
     assert code == 0
-    assert list(rows(out)[0]) == ["graph", "smiles", "prediction", "std"]
+    assert list(rows(out)[0]) == ["graph", "smiles", "prediction", "std", "nearest", "similarity", "verdict"]
     assert [row["graph"] for row in rows(out)] == ["a", "b"]
     assert "no prediction" not in err
 

@@ -35,6 +35,8 @@ COMMANDS = {
     "fit": "choose a model, fit it to a data set, and save it",
     "predict": "predict new graphs with a saved model",
     "explain": "write a page that shows which nodes drive the predictions of a saved model",
+    "map": "write a page that shows similar graphs close to each other",
+    "similar": "list the graphs that are most similar to given ones",
     "evaluate": "compare kernels on your data by nested cross-validation",
     "reproduce": "run a study, by default the paper's experiments; resumes where it stopped",
     "report": "write a page of tables, statistics and plots from the results of a study",

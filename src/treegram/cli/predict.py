@@ -38,7 +38,8 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: AR
     add_output(
         parser,
         "CSV file with a row for each row of the input: the name of the graph (or else its number, from 0), the SMILES of molecules, the "
-        "prediction, and the probability of each class or the standard deviation, where the model has them; and the problem, where "
+        "prediction, and the probability of each class or the standard deviation, the most similar training graph, its similarity and "
+        "whether the graph is inside, at the edge or outside of the training data, where the model has them; and the problem, where "
         "some row could not be read (default: stdout)",
         required=False,
     )
@@ -115,6 +116,10 @@ def _predictions(model: Any, graphs: treegram.Graphs, coverage: float | None) ->
     if hasattr(model, "predict_proba"):
         names = [f"probability of {name}" for name in model.classes_.tolist()]
         columns |= zip(names, model.predict_proba(graphs).T.tolist(), strict=True)
+    if hasattr(model, "nearest_similarities_"):
+        judged = model.applicability(graphs)
+        nearest = judged.nearest.tolist() if judged.nearest_names is None else judged.nearest_names
+        columns |= {"nearest": nearest, "similarity": judged.similarity.tolist(), "verdict": judged.verdict.tolist()}
     if coverage is None:
         return columns
     if hasattr(model, "prediction_interval"):

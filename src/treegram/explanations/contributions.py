@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -395,6 +396,86 @@ class Explanation:
         from treegram.explanations.page import write_page
 
         write_page(self, path, y=y, molecules=molecules, title=title)
+
+    def to_frame(self, by: str = "nodes") -> Any:
+        """Return the contributions as a table. Requires pandas.
+
+        Parameters
+        ----------
+        by : {"nodes", "columns", "features", "graphs"}, default="nodes"
+            What the rows are: the nodes of the explained graphs; their numbers of the whole graph; the features that contribute
+            to them; or the training graphs, with their similarities.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The column "graph" numbers the explained graphs from 0, and "contribution" has the contributions. The others say what
+            contributes: "node" (its number in the graph), "name" and "label", or "training_graph" and "similarity"; also
+            "graph_name", and "output" if the model gives several numbers for each graph. Names that the graphs do not have
+            are left out.
+
+        Examples
+        --------
+        >>> from treegram import WL, Graphs, GraphRidge, explain
+        >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)], []], labels=[["C", "C", "O"], ["C", "C"], ["O"]])
+        >>> model = GraphRidge(WL(n_iterations=1), param_grid={}, alpha=0.1, cv=2).fit(graphs, [1.0, 0.0, 1.0])
+        >>> explain(model, graphs[:1]).to_frame().drop(columns="contribution")
+           graph  node label
+        0      0     0     C
+        1      0     1     C
+        2      0     2     O
+        """
+        from treegram.explanations.export import make_frame
+
+        return make_frame(self, by)
+
+    def to_structure(
+        self, path: str | os.PathLike[str], structure: Any, graph: int = 0, *, output: int | None = None
+    ) -> float:
+        """Write a copy of a protein structure whose B-factors are contributions, for PyMOL or ChimeraX. Requires gemmi.
+
+        All atoms of a residue get its contribution, in each model of the file; atoms of anything else get 0.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write; its ending, .pdb or .cif, is the format. An existing file is replaced.
+        structure : path or gemmi.Structure
+            The structure that the graph was made of, in PDB or mmCIF format.
+        graph : int, default=0
+            Index of the explained graph.
+        output : int or None, default=None
+            Index in ``outputs``. None: for more than two classes, the predicted class against the next best.
+
+        Returns
+        -------
+        float
+            The factor between contributions and B-factors: 1 in mmCIF. The PDB format has two digits after the point, so the
+            factor is the largest power of ten that fits; a remark in the file says it.
+        """
+        from treegram.explanations.export import write_b_factors
+
+        values = self._node_values_of(graph, self._contrast(graph, output))
+        return write_b_factors(Path(path), structure, self.graphs[graph], values)
+
+    def to_sdf(self, path: str | os.PathLike[str], *, molecules: Sequence[Any] | None = None) -> None:
+        """Write molecules with the contributions of their atoms as an SDF file. Requires RDKit.
+
+        The property "atom.dprop.contribution" lists the contributions in the order of the atoms, as RDKit reads and writes
+        properties of atoms; for several outputs there is one property for each.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write. An existing file is replaced.
+        molecules : sequence of RDKit molecules or str, optional
+            Molecule or SMILES of each graph; by default the explained molecules, if the model begins with
+            :class:`MoleculeGraphs`. Atoms are written as they are nodes: hydrogens are added or removed if need be, and
+            molecules without coordinates get those of a drawing.
+        """
+        from treegram.explanations.export import write_atoms
+
+        write_atoms(Path(path), self, molecules)
 
     def __repr__(self) -> str:
         sizes = f"{counted(len(self.graphs), 'graph')}, {counted(len(self.outputs), 'output')}"

@@ -130,7 +130,7 @@ def read_pdb(
     items = [structures] if isinstance(structures, str | os.PathLike | gemmi.Structure) else list(structures)
     proteins, notes, file_names = [], [], []
     for i, item in enumerate(track(items, total=len(items), label="structures")):
-        structure, title, file_name = _open(gemmi, item, i)
+        structure, title, file_name = open_structure(gemmi, item, i)
         residues = _read_residues(gemmi, _chosen_chains(structure, title, options), title)
         if residues.missing and options.missing == "error":
             raise InvalidGraphError(
@@ -160,7 +160,7 @@ def read_pdb(
 # -------------------------------------------------------------------- which residues
 
 
-def _open(gemmi: Any, item: Any, graph: int) -> tuple[Any, str, str]:
+def open_structure(gemmi: Any, item: Any, graph: int) -> tuple[Any, str, str]:
     """Return a structure, its title in messages, and the name of its graph: the file's without extensions ("1abc")."""
     if isinstance(item, gemmi.Structure):
         title = f"Structure {graph}"

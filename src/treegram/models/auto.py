@@ -50,6 +50,7 @@ from treegram.graphs.transforms import (
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
 from treegram.kernels.input_checks import outside_level
+from treegram.models.applicability import spread_ids
 from treegram.models.search import Candidate, with_jobs
 
 __all__ = [
@@ -443,6 +444,8 @@ class Fitted:
     kernel: Any
     model: LeastSquares
     record: dict[str, Any]
+    rows: Floats  # of some graphs with all that the kernel was fitted on: see `spread_ids`
+    selves: Floats  # the kernel of these with themselves
 
 
 @dataclass(eq=False)
@@ -488,7 +491,9 @@ class Screening:
                 model = fit_least_squares(K, Y, weights, landmarks, alpha=None if alphas is None else alphas[i])
                 score = self._score(model.loo_predictions, ids)
                 record |= {"score": score, "seconds": time.monotonic() - start}
-                fitted.append(Fitted(candidate, kernel, model, record))
+                columns = np.arange(len(ids)) if landmarks is None else landmarks
+                rows, selves = K[columns[spread_ids(len(columns))]], K[columns, np.arange(len(columns))]
+                fitted.append(Fitted(candidate, kernel, model, record, rows, selves))
                 if keep is not None:
                     keep(K)
                 if self.verbose:

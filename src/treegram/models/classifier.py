@@ -18,6 +18,7 @@ from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
 from treegram.kernels.input_checks import outside_level
+from treegram.models.applicability import ComparesWithTraining, fitted_selves, nearest_similarities
 from treegram.models.auto import (
     N_LANDMARKS,
     TOO_MANY,
@@ -46,7 +47,7 @@ __all__ = ["GraphClassifier"]
 
 
 @parameters
-class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
+class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, CombiningModel):
     r"""Classifier of graphs that combines several kernels, chosen and weighted by leave-one-out predictions.
 
     For each kernel there is a least-squares model on targets of 1 and -1, one for each class against the rest. Its
@@ -175,6 +176,11 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
         self.kernels_ = [member.kernel for member in fitted]
         self.alphas_ = np.array([model.alpha for model in models])
         self.dual_coefs_ = [w * model.coefficients for w, model in zip(self.weights_, models, strict=True)]
+        shares = [w / (float(member.selves.mean()) or 1.0) for w, member in zip(self.weights_, fitted, strict=True)]
+        rows, selves = (
+            sum(map(np.multiply, shares, parts)) for parts in zip(*((m.rows, m.selves) for m in fitted), strict=True)
+        )
+        self.nearest_similarities_ = nearest_similarities(rows, selves)
         self.intercept_ = self.weights_ @ [model.intercept for model in models]
         decisions = np.tensordot(self.weights_, [model.loo_predictions for model in models], 1)
         fitted_codes = codes if len(codes) <= TOO_MANY else codes[evenly_spaced(Y, N_LANDMARKS)]
@@ -282,6 +288,12 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
             if coefficients.any():
                 decisions += kernel.transform(graphs) @ coefficients
         return decisions
+
+    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
+        units = [float(fitted_selves(kernel).mean()) or 1.0 for kernel in self.kernels_]
+        return [
+            (kernel, w / unit, unit) for kernel, w, unit in zip(self.kernels_, self.weights_, units, strict=True)
+        ], 0.0
 
     def _class_scores(self, X: Any) -> Floats:
         return self.predict_proba(X)

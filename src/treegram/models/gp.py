@@ -16,6 +16,7 @@ from treegram._core.params import Allowed, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline
+from treegram.models.applicability import ComparesWithTraining, nearest_similarities, spread_ids
 from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_numbers, check_strengths
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.multi_target import TakesSeveralTargets
@@ -28,7 +29,7 @@ USUAL_NOISE = 0.1  # of the variance of the signal: equal molecules, measured tw
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
+class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsIntervals, RegressorMixin):
     """Mixin for Gaussian processes on a sum of kernels: the last step of ``fit``, and predictions with error bars."""
 
     intercept_: float  # the mean of the targets on their scale
@@ -142,6 +143,11 @@ class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
         left = np.maximum(prior - ((rows @ self._half_inverse) ** 2).sum(axis=1), 0.0) + noise
         deviations: Floats = self._unit * np.sqrt(self.scale_ * left)
         return deviations
+
+    def _distances_from_training(self, rows: Floats, prior: Floats, similarity: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
+        """Return the variances that are left to graphs, and to fitted graphs when they are left out; their scale does not matter."""
+        left = prior - ((rows @ self._half_inverse) ** 2).sum(axis=1) + self._sum()[1]
+        return left, 1.0 / np.maximum((self._half_inverse**2).sum(axis=1), _TINY)
 
     def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
         graphs = as_graphs(X)
@@ -279,6 +285,7 @@ class GraphGP(PredictsByProcess, KernelModel):
             self.log_marginal_likelihood_ = float(likelihoods[result.index])
             K = self.kernel_.fit_transform(graphs)
             self._prior = mean_diagonal(K)
+            self.nearest_similarities_ = nearest_similarities(K[spread_ids(len(K))], K.diagonal())
             values, vectors = decompose(K)
             noise = self.best_params_["noise"]
             z = self._blend(numbers, lambda of_graphs: predict_left_out(values, vectors, of_graphs, noise))
@@ -332,7 +339,7 @@ def _score_likelihoods(
     damped = values + noises[:, None]
     scales = ((vectors.T @ y) ** 2 / damped).mean(axis=1)
     # For a constant target, the likelihood grows without limit as the scale goes to 0.
-    scales = np.maximum(scales, np.finfo(np.float64).tiny)
+    scales = np.maximum(scales, _TINY)
     likelihoods = -0.5 * (np.log(damped).sum(axis=1) + len(y) * (np.log(2 * np.pi * scales) + 1))
     if has_prior:
         likelihoods -= 0.5 * distance_from_prior(np.log(noises / mean_diagonal(K)))

@@ -15,6 +15,7 @@ from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import parameters
 from treegram._core.types import Floats
 from treegram.kernels.input_checks import outside_level
+from treegram.models.applicability import nearest_similarities, spread_ids
 from treegram.models.auto import (
     Fitted,
     Screening,
@@ -204,6 +205,7 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
                 kept.append((share, unit, kernel, candidate.record))
         if not kept:
             raise_failures([candidate.record for candidate, _, _ in relevant])
+        self.nearest_similarities_ = nearest_similarities(total[spread_ids(len(z))], total.diagonal())
         kept.sort(key=lambda member: -member[0])
         shares, units, self.kernels_, records = (list(column) for column in zip(*kept, strict=True))
         self.weights_, self._priors = np.array(shares) / sum(shares), np.array(units)

@@ -329,6 +329,7 @@ _TARGET_SCALE = {
     "slopes": "positive 2",
 }
 _CALIBRATED = {"calibration_": "optional ascending *"}
+_COMPARED = {"nearest_similarities_": "optional ascending *"}
 _SEARCHED = {"kernel_": "kernel", "best_params_": "dict", **_CALIBRATED}
 _COMBINED = {
     "kernels_": "each kernel",
@@ -336,6 +337,7 @@ _COMBINED = {
     "search_results_": "records",
     "loo_scores_": "scores",
     **_CALIBRATED,
+    **_COMPARED,
 }
 _PROCESS = {
     "dual_coef_": "finite n_graphs",
@@ -366,7 +368,7 @@ _RULES: dict[str, dict[str, str]] = {
         "train_codes_": "whole n_graphs",
         "temperature_": "positive",
     },
-    "GraphGP": {**_SEARCHED, **_PROCESS, "_prior": "nonnegative"},
+    "GraphGP": {**_SEARCHED, **_COMPARED, **_PROCESS, "_prior": "nonnegative"},
     "GraphRegressor": {**_COMBINED, **_PROCESS, "noise_": "nonnegative", "_priors": "positive n_entries"},
     "GraphRidge": {
         **_SEARCHED,

@@ -1,0 +1,56 @@
+"""``treegram similar``: list the graphs of a data set that are most similar to given ones."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from treegram._core.files import replacing
+from treegram.cli._data import add_data_argument, load
+from treegram.cli._kernels import NAMES
+from treegram.cli._parser import Parser, add_output, at_least, check_output, show
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = (
+    "treegram similar ENZYMES --to 3,7 -k 10",
+    "treegram similar molecules.csv --name-column CAS --to 64-17-5 -o similar.csv",
+)
+
+
+def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+    """Add the arguments of the command."""
+    add_data_argument(parser)
+    parser.add_argument(
+        "--to",
+        required=True,
+        metavar="NAMES",
+        help="names of graphs, or their numbers from 0 if they have no names, with commas",
+    )
+    parser.add_argument("-k", type=at_least(1), default=5, metavar="N", help="how many for each (default: 5)")
+    add_output(
+        parser,
+        "CSV file with the given graph, the position, name and similarity of each (default: stdout)",
+        required=False,
+    )
+    parser.add_argument(
+        "--kernel", choices=NAMES, metavar="NAME", help="kernel (default: a sum that suits most graphs)"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    """Find the graphs, and print or write the table."""
+    if args.output is not None:
+        check_output(args.output, force=args.force)
+    from treegram import similar_graphs
+
+    graphs = load(args.data, args).graphs
+    words = args.to.split(",")
+    to = [int(word) if graphs.graph_names is None and word.isdigit() else word for word in words]
+    table = similar_graphs(graphs, to, args.k, kernel=args.kernel)
+    if args.output is None:
+        show(table.to_csv(index=False).rstrip("\n"))
+        return
+    with replacing(args.output) as file:
+        file.write(table.to_csv(index=False).encode())
+    show(f"{args.output}: {len(table)} graphs of {args.data} similar to {args.to}")

@@ -1,0 +1,184 @@
+"""The distance of new graphs from the training graphs of a model, and whether its predictions can be expected to hold for them.
+
+Two graphs are as similar as the cosine of the sum of the model's kernels says. Sums of kernels differ by data set in how
+large a usual similarity is, so it is compared with those of the training graphs: how similar is each of them to the most similar
+other? Gaussian processes know more, the variance that the training graphs leave to the prediction, which is compared
+with the variance that the others leave to each training graph.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treegram._core.errors import ParameterError
+from treegram._core.optional import optional_module
+from treegram._core.types import Floats, Ints
+from treegram.graphs import Graphs, as_graphs
+from treegram.kernels.grid import split_pipeline, through_pipeline
+from treegram.pairsum.tiles import inverse_roots
+from treegram.structure.wl import wl_colors
+
+__all__ = ["Applicability", "ComparesWithTraining", "fitted_selves", "nearest_similarities", "spread_ids"]
+
+MOST = 500  # training graphs whose nearest similarity is kept
+EDGE, OUTSIDE = 0.10, 0.02  # shares of the training graphs that are as far from all others
+_DIGITS = 12  # of similarities: the rest is rounding
+_ITERATIONS = 2  # of colors: a node, its neighbors, and theirs
+
+
+@dataclass(frozen=True, eq=False)
+class Applicability:
+    """Similarity of graphs to the training graphs of a model; made by the method ``applicability`` of a model.
+
+    Attributes
+    ----------
+    nearest : ndarray of shape (n_graphs,)
+        Position of the most similar training graph among the graphs that the kernels were fitted on.
+    nearest_names : tuple of str or None
+        Its name, if the training graphs have names.
+    similarity : ndarray of shape (n_graphs,)
+        Its similarity: the cosine of the sum of the model's kernels.
+    percentile : ndarray of shape (n_graphs,)
+        Percentage of the training graphs whose most similar other training graph is less similar than that.
+    unseen_labels : ndarray of shape (n_graphs,)
+        Share of the nodes whose label no training graph has.
+    unseen_colors : ndarray of shape (n_graphs,)
+        Share of the nodes whose surroundings, two steps wide, no training graph has.
+    verdict : ndarray of str of shape (n_graphs,)
+        "inside", "at the edge" or "outside": 10 and 2 % of the training graphs are as far from all others.
+    """
+
+    nearest: Ints
+    nearest_names: tuple[str, ...] | None
+    similarity: Floats
+    percentile: Floats
+    unseen_labels: Floats
+    unseen_colors: Floats
+    verdict: NDArray[Any]
+
+    def to_frame(self) -> Any:
+        """Return a table with a row for each graph. Requires pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A column for each attribute; without ``nearest_names`` if the training graphs have no names.
+        """
+        columns = {name: value for name, value in vars(self).items() if value is not None}
+        return optional_module("pandas", "Data frames").DataFrame(columns)
+
+
+class ComparesWithTraining:
+    """Mixin for models on sums of kernels: how far new graphs are from the training graphs."""
+
+    nearest_similarities_: Floats
+
+    @abstractmethod
+    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
+        """Return the fitted kernels with their weights and their usual values on the diagonal, and the noise."""
+
+    def applicability(self, X: Any) -> Applicability:
+        """Compare graphs with the training graphs, and judge whether predictions can be expected to hold for them.
+
+        "outside" means: farther from the training graphs than 98 % of these are from each other, and errors are larger there; "at the
+        edge": than 90 %. For a Gaussian process, far is what leaves much variance to the prediction; for a classifier,
+        what has no similar training graph. See :doc:`/new_graphs` for how large errors are.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not. A training graph is its own most similar one.
+
+        Returns
+        -------
+        Applicability
+            The most similar training graphs, similarities, shares of what the model has never seen, and verdicts.
+        """
+        self._check_one_target()  # type: ignore[attr-defined]
+        if not hasattr(self, "nearest_similarities_"):
+            raise ParameterError(
+                f"This {type(self).__name__} does not know how similar its training graphs are to each other. Fit it again."
+            )
+        graphs, kernels = as_graphs(X), self._sum()[0]
+        rows = sum((weight * kernel.transform(graphs) for kernel, weight, _ in kernels), np.zeros((len(graphs), 1)))
+        selves, fitted = np.zeros(len(graphs)), np.zeros(1)
+        prior = np.zeros(len(graphs))
+        for kernel, weight, usual in kernels:
+            final, view = through_pipeline(kernel, graphs)
+            of_graphs = final.diag(view)
+            selves += weight * of_graphs
+            prior += weight * np.where(of_graphs > 0, of_graphs, usual)
+            fitted = fitted + weight * fitted_selves(kernel)
+        similarities = np.round(rows * inverse_roots(selves)[:, None] * inverse_roots(fitted), _DIGITS)
+        nearest = similarities.argmax(axis=1)
+        similarity = np.take_along_axis(similarities, nearest[:, None], axis=1)[:, 0]
+        far, usual_far = self._distances_from_training(rows, prior, similarity)
+        edge, outside = np.quantile(usual_far, [1 - EDGE, 1 - OUTSIDE])
+        verdict = np.where(far > outside, "outside", np.where(far > edge, "at the edge", "inside"))
+        ranks = np.searchsorted(self.nearest_similarities_, similarity)
+        closest = min((kernel for kernel, _, _ in kernels), key=lambda kernel: len(split_pipeline(kernel)[0]))
+        final, view = through_pipeline(closest, graphs)
+        names = final.graphs_.graph_names
+        return Applicability(
+            nearest=nearest,
+            nearest_names=None if names is None else tuple(str(names[i]) for i in nearest.tolist()),
+            similarity=similarity,
+            percentile=100.0 * ranks / len(self.nearest_similarities_),
+            unseen_labels=_unseen_labels(final.graphs_, view),
+            unseen_colors=_unseen_colors(final.graphs_, view),
+            verdict=verdict,
+        )
+
+    def _distances_from_training(self, rows: Floats, prior: Floats, similarity: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
+        """Return how far graphs are from the training graphs, and how far these are from each other, ascending or not."""
+        return -similarity, -self.nearest_similarities_
+
+
+def spread_ids(n_graphs: int) -> Ints:
+    """Return the positions of the graphs whose nearest similarity is kept: at most ``MOST``, evenly spaced."""
+    return np.linspace(0, max(n_graphs - 1, 0), min(n_graphs, MOST)).astype(np.int64)
+
+
+def nearest_similarities(rows: Floats, selves: Floats) -> Floats:
+    """Return the similarities of graphs to their most similar other graph, ascending.
+
+    ``rows`` are those of ``spread_ids`` in a Gram matrix, and ``selves`` is its diagonal.
+    """
+    ids = spread_ids(len(selves))
+    similarities = np.round(rows * inverse_roots(selves[ids])[:, None] * inverse_roots(selves), _DIGITS)
+    similarities[np.arange(len(ids)), ids] = -np.inf
+    return np.sort(similarities.max(axis=1))
+
+
+def fitted_selves(kernel: Any) -> Floats:
+    """Return the kernel of each fitted graph with itself."""
+    final = split_pipeline(kernel)[1]
+    if final._self_kernels is None:
+        selves: Floats = final._selves(final._fitted)
+        return selves
+    return np.where(final._self_kernels.reshape(-1) > 0, 1.0, 0.0)
+
+
+def _unseen_labels(fitted: Graphs, graphs: Graphs) -> Floats:
+    if fitted.labels is None or graphs.labels is None:
+        return np.zeros(len(graphs))
+    known = {fitted.label_values[code] for code in np.unique(fitted.labels).tolist()}
+    is_unseen = np.array([value not in known for value in graphs.label_values], dtype=bool)
+    return _share_by_graph(graphs, is_unseen[graphs.labels])
+
+
+def _unseen_colors(fitted: Graphs, graphs: Graphs) -> Floats:
+    has_edge_labels = fitted.edge_labels is not None and graphs.edge_labels is not None
+    known, new = (wl_colors(part, _ITERATIONS, use_edge_labels=has_edge_labels)[-1] for part in (fitted, graphs))
+    return _share_by_graph(graphs, ~np.isin(new, known))
+
+
+def _share_by_graph(graphs: Graphs, is_unseen: NDArray[np.bool_]) -> Floats:
+    counts = np.bincount(graphs.graph_ids[is_unseen], minlength=len(graphs))
+    shares: Floats = counts / np.maximum(graphs.sizes, 1)
+    return shares
