@@ -205,7 +205,7 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
                 kept.append((share, unit, kernel, candidate.record))
         if not kept:
             raise_failures([candidate.record for candidate, _, _ in relevant])
-        self.nearest_similarities_ = nearest_similarities(total[spread_ids(len(z))], total.diagonal())
+        self.nearest_similarities_ = nearest_similarities(total[spread_ids(len(total))], total.diagonal())
         kept.sort(key=lambda member: -member[0])
         shares, units, self.kernels_, records = (list(column) for column in zip(*kept, strict=True))
         self.weights_, self._priors = np.array(shares) / sum(shares), np.array(units)
