@@ -22,7 +22,7 @@ from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.input_checks import refuse_unlike
 
-__all__ = ["StatisticsKernel"]
+__all__ = ["DIGITS", "StatisticsKernel", "given_columns"]
 
 ROWS_PER_TASK = 256
 DIGITS = 10  # of a column, in units of its largest value: values that differ by less are equal up to rounding
@@ -126,7 +126,7 @@ class StatisticsKernel(GraphKernel):
         if self._statistics is not None:
             self.feature_names_in_ += self._statistics.feature_names_out_
         if self.columns != "statistics":
-            self._n_given = _given_columns(graphs).shape[1]
+            self._n_given = given_columns(graphs).shape[1]
             names = graphs.graph_attribute_names or (f"graph_x{i}" for i in range(self._n_given))
             self.feature_names_in_ += names
         table = self._table(graphs)[self._has_data(graphs)]
@@ -145,7 +145,7 @@ class StatisticsKernel(GraphKernel):
         if self._statistics is not None:
             tables.append(self._statistics.transform(graphs))
         if self.columns != "statistics":
-            tables.append(_given_columns(graphs))
+            tables.append(given_columns(graphs))
             if tables[-1].shape[1] != self._n_given:
                 new = counted(tables[-1].shape[1], "graph attribute")
                 refuse_unlike(self, f"The new graphs (X) have {new}", f"on graphs with {self._n_given}")
@@ -209,7 +209,7 @@ class StatisticsKernel(GraphKernel):
         return parts, constant, self.feature_names_in_
 
 
-def _given_columns(graphs: Graphs) -> Floats:
+def given_columns(graphs: Graphs) -> Floats:
     columns = graphs.graph_attributes
     if columns is None:
         if len(graphs):
