@@ -13,8 +13,7 @@ in closed form, all leave-one-out predictions, so kernels, strengths and combina
 predictions of models with non-negative weights that sum to 1, learned from the leave-one-out predictions.
 
 **Screening** fits candidates on a sample first, which costs little more than their Gram matrices; only the best few are fitted
-on all graphs. If there are very many graphs, models are combinations of kernels with some of them, the **landmarks**,
-fitted to all.
+on all graphs. Very many graphs have a model of their own: see ``linear``.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize, minimize_scalar, nnls
 from scipy.special import log_softmax
@@ -78,11 +77,9 @@ AUTO_VERSION = "4"
 
 SMALL_SAMPLE, LARGE_SAMPLE = 300, 1000  # graphs for screening: a third of all, but within these bounds
 MANY = 2000  # graphs; above this, strengths are those of the sample, and fewer candidates go on
-TOO_MANY, N_LANDMARKS = 6000, 4000  # graphs; above TOO_MANY, landmarks are used
 N_FINALISTS, N_FINALISTS_OF_MANY = 5, 3  # candidates that go on from the sample to a stack
 LEAST_SHARE = 0.03  # of a model in a stack
 ALPHAS = np.logspace(-4, 1, 11)
-_JITTER = 1e-8  # times the mean diagonal: landmarks may be equal
 _NOTHING = 0.95, 6.0  # share of the error of the mean, and graphs of which it may come closer: see `learned_nothing`
 _UNKNOWN = 2.0  # graphs of unknown class in the fit of a temperature
 _DIGITS = 12  # of errors that are compared: the rest is rounding
@@ -241,30 +238,22 @@ class LeastSquares:
     """A fitted least-squares model, with its leave-one-out predictions of the fitted graphs."""
 
     alpha: float
-    coefficients: Floats  # (n_landmarks, n_outputs), of K itself
+    coefficients: Floats  # (n_graphs, n_outputs), of K itself
     intercept: Floats  # (n_outputs,)
     loo_predictions: Floats  # (n_graphs, n_outputs)
     error: float  # their mean squared error
 
 
-def fit_least_squares(
-    K: Floats, Y: Floats, weights: Floats, landmarks: Ints | None = None, *, alpha: float | None = None
-) -> LeastSquares:
+def fit_least_squares(K: Floats, Y: Floats, weights: Floats, *, alpha: float | None = None) -> LeastSquares:
     """Fit a model, by default with the alpha of the smallest leave-one-out error; ties go to the largest alpha.
 
-    ``K`` has a row for each graph and a column for each graph or, with ``landmarks``, for each landmark. Predictions
-    are then combinations of kernels with the landmarks alone, fitted to all graphs, and alpha must be given. A weight
-    of 0 is treated as a very small one.
+    A weight of 0 is treated as a very small one.
     """
     weights = np.maximum(weights, 1e-9 * weights.max())
     roots = np.sqrt(weights)[:, None]
-    square = K if landmarks is None else K[landmarks]
-    unit = float(square.diagonal().mean()) or 1.0
+    unit = float(K.diagonal().mean()) or 1.0
     K = K / unit + 1.0
-    if landmarks is not None:
-        assert alpha is not None
-        coefficients, residuals = _solve_landmarks(K, roots * Y, roots, landmarks, alpha)
-    elif alpha is not None:
+    if alpha is not None:
         coefficients, residuals = _solve(K, roots * Y, roots, alpha)
     else:
         alpha, coefficients, residuals = _solve_all(K, roots * Y, roots)
@@ -330,21 +319,6 @@ def _solve(K: Floats, targets: Floats, roots: Floats, alpha: float) -> tuple[Flo
     solved = cho_solve((L, True), targets)
     inverse = dpotri(L, lower=1, overwrite_c=1)[0]
     return roots * solved, solved / inverse.diagonal()[:, None]
-
-
-def _solve_landmarks(K: Floats, targets: Floats, roots: Floats, landmarks: Ints, alpha: float) -> tuple[Floats, Floats]:
-    """Return coefficients of the landmarks and residuals for one alpha; time grows linearly with the other graphs."""
-    square = K[landmarks]
-    square[np.diag_indices(len(square))] += _JITTER * square.diagonal().mean()
-    L = cholesky(square, lower=True, overwrite_a=True)
-    features = solve_triangular(L, (roots * K).T, lower=True, overwrite_b=True)  # (n_landmarks, n_graphs)
-    A = features @ features.T
-    A[np.diag_indices(len(A))] += alpha
-    root = cholesky(A, lower=True, overwrite_a=True)
-    solved = cho_solve((root, True), features @ targets)
-    residuals = targets - features.T @ solved
-    leverages = (solve_triangular(root, features, lower=True) ** 2).sum(axis=0)
-    return solve_triangular(L.T, solved, lower=False), residuals / (1.0 - leverages)[:, None]
 
 
 def stack(loo_predictions: Sequence[Floats], Y: Floats, weights: Floats) -> Floats:
@@ -463,16 +437,13 @@ class Screening:
         candidate.
         """
         graphs, Y, weights = self.graphs[ids], self.Y[ids], self.weights[ids]
-        landmarks = evenly_spaced(Y, N_LANDMARKS) if len(ids) > TOO_MANY else None
         fitted: list[Fitted] = []
         for i, candidate in enumerate(track(candidates, len(candidates), f"trying kernels on {len(ids):,} graphs")):
-            record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason, "n_graphs": len(ids)}
-            record |= {"weight": None, "score": None, "seconds": 0.0, "note": ""}
-            self.records.append(record)
+            record = self.add_record(candidate, len(ids))
             with self.leaving_out(record):
                 start = time.monotonic()
-                kernel, K = self.fit_kernel(candidate.kernel, graphs, landmarks)
-                model = fit_least_squares(K, Y, weights, landmarks, alpha=None if alphas is None else alphas[i])
+                kernel, K = self.fit_kernel(candidate.kernel, graphs)
+                model = fit_least_squares(K, Y, weights, alpha=None if alphas is None else alphas[i])
                 score = self._score(model.loo_predictions, ids)
                 record |= {"score": score, "seconds": time.monotonic() - start}
                 fitted.append(Fitted(candidate, kernel, model, record))
@@ -483,6 +454,13 @@ class Screening:
         if not fitted:
             raise_failures(self.records[-len(candidates) :])
         return fitted
+
+    def add_record(self, candidate: Candidate, n_graphs: int) -> dict[str, Any]:
+        """Return a new record of a candidate, the last of all."""
+        record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason, "n_graphs": n_graphs}
+        record |= {"weight": None, "score": None, "seconds": 0.0, "note": ""}
+        self.records.append(record)
+        return record
 
     @contextlib.contextmanager
     def leaving_out(self, record: dict[str, Any]) -> Iterator[None]:
@@ -508,19 +486,13 @@ class Screening:
         variance = np.average((Y - mean) ** 2, axis=0, weights=weights).mean()
         return 1.0 - float(np.average((predictions - Y) ** 2, axis=0, weights=weights).mean() / (variance or 1.0))
 
-    def fit_kernel(self, kernel: Any, graphs: Graphs, landmarks: Ints | None = None) -> tuple[Any, Floats]:
-        """Fit a copy of a kernel; return it with its values between all graphs, or between all graphs and the landmarks."""
+    def fit_kernel(self, kernel: Any, graphs: Graphs) -> tuple[Any, Floats]:
+        """Fit a copy of a kernel; return it with its values between all graphs."""
         kernel = clone(kernel)
         with warnings.catch_warnings():
             if self.is_auto:
                 warnings.simplefilter("ignore")  # about kernels that the user did not name
-            if landmarks is None:
-                K: Floats = kernel.fit_transform(graphs)
-            else:
-                K = np.empty((len(graphs), len(landmarks)))
-                K[landmarks] = kernel.fit_transform(graphs[landmarks])
-                others = np.setdiff1d(np.arange(len(graphs)), landmarks)
-                K[others] = kernel.transform(graphs[others])
+            K: Floats = kernel.fit_transform(graphs)
         if not np.isfinite(K).all():
             raise ValueError(f"The Gram matrix of {kernel!r} has entries that are not finite.")
         return kernel, K

@@ -18,14 +18,12 @@ from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
 from treegram.kernels.input_checks import outside_level
+from treegram.models import linear
 from treegram.models.auto import (
-    N_LANDMARKS,
-    TOO_MANY,
     Screening,
     all_classes,
     choose_stack,
     class_targets,
-    evenly_spaced,
     fit_bias,
     fit_temperature,
     learned_nothing,
@@ -158,6 +156,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
         """
         self._check_parameters()
         graphs, labels = check_fit(X, y)
+        self._forget()
         self.classes_, codes = check_classes(labels)
         self._warn_of_single_graphs(codes)
         weights = np.ones(len(codes))
@@ -169,17 +168,10 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
         assert of_classes is not None  # since weights are given
         Y = class_targets(codes, len(self.classes_))
         screening = Screening(graphs, Y, weights, codes, self._is_auto, self.verbose)
+        is_linear = len(codes) > linear.SWITCH
         with one_blas_thread(), verbosely(self.verbose):
-            fitted, self.weights_ = choose_stack(screening, self._candidates(graphs))
-        models = [member.model for member in fitted]
-        self.kernels_ = [member.kernel for member in fitted]
-        self.alphas_ = np.array([model.alpha for model in models])
-        self.dual_coefs_ = [w * model.coefficients for w, model in zip(self.weights_, models, strict=True)]
-        self.intercept_ = self.weights_ @ [model.intercept for model in models]
-        decisions = np.tensordot(self.weights_, [model.loo_predictions for model in models], 1)
-        fitted_codes = codes if len(codes) <= TOO_MANY else codes[evenly_spaced(Y, N_LANDMARKS)]
-        self.train_codes_ = fitted_codes.astype(np.int64)
-        if learned_nothing(decisions, Y, weights):
+            decisions = self._fit_rows(screening) if is_linear else self._fit_stack(screening)
+        if learned_nothing(np.tanh(decisions / 2) if is_linear else decisions, Y, weights):
             warn_of_nothing("the shares of the classes")
             decisions = self._predict_shares(codes, of_classes)
         else:
@@ -193,17 +185,39 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
         self.search_results_ = screening.records
         return self
 
+    def _fit_stack(self, screening: Screening) -> Floats:
+        """Fit a stack of kernels; return the leave-one-out decisions."""
+        fitted, self.weights_ = choose_stack(screening, self._candidates(screening.graphs))
+        models = [member.model for member in fitted]
+        self.kernels_ = [member.kernel for member in fitted]
+        self.alphas_ = np.array([model.alpha for model in models])
+        self.dual_coefs_ = [w * model.coefficients for w, model in zip(self.weights_, models, strict=True)]
+        self.intercept_ = self.weights_ @ [model.intercept for model in models]
+        assert screening.codes is not None
+        self.train_codes_ = screening.codes.astype(np.int64)
+        decisions: Floats = np.tensordot(self.weights_, [model.loo_predictions for model in models], 1)
+        return decisions
+
+    def _fit_rows(self, screening: Screening) -> Floats:
+        """Fit a linear model on rows; return the decisions about the graphs of left-out folds."""
+        candidates = self._row_candidates(screening.graphs)
+        self.blocks_, model = linear.fit_blocks(screening, candidates, (screening.Y + 1) / 2, "logistic")
+        self.coefs_, self.intercept_, self.weights_ = model.coefficients, model.intercept, model.shares
+        self.alphas_ = model.penalties
+        return model.left_out
+
     def _predict_shares(self, codes: Ints, weights: Floats) -> Floats:
         """Make the weighted shares of the classes the answer for all graphs; return the decisions about the fitted ones."""
         shares = np.bincount(codes, weights, minlength=len(self.classes_)) / weights.sum()
         logs = np.round(np.log(np.maximum(shares, np.finfo(np.float64).tiny)), 12)  # the rest is rounding
         self.intercept_ = (logs[1:] - logs[:1]) / 2 if len(logs) == 2 else logs
         self.temperature_ = 1.0
-        self.dual_coefs_ = [np.zeros_like(coefficients) for coefficients in self.dual_coefs_]
+        for coefficients in self._coefficients:
+            coefficients[:] = 0.0
         return np.tile(self.intercept_, (len(codes), 1))
 
     def _describe_choice(self) -> str:
-        if hasattr(self, "dual_coefs_") and not any(coefficients.any() for coefficients in self.dual_coefs_):
+        if hasattr(self, "intercept_") and not any(coefficients.any() for coefficients in self._coefficients):
             return "nothing was learned: the shares of the classes"
         return super()._describe_choice()
 
@@ -278,7 +292,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
         check_is_fitted(self)
         graphs = as_graphs(X)
         decisions = np.tile(self.intercept_, (len(graphs), 1))
-        for kernel, coefficients in zip(self.kernels_, self.dual_coefs_, strict=True):
+        for kernel, coefficients in self._parts:
             if coefficients.any():
                 decisions += kernel.transform(graphs) @ coefficients
         return decisions
@@ -289,8 +303,18 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
     def _decision_parts(self) -> DecisionParts:
         check_is_fitted(self)
         classes = tuple(self.classes_.tolist())
-        parts = list(zip(self.kernels_, self.dual_coefs_, strict=True))
-        return parts, self.intercept_, classes[1:] if len(classes) == 2 else classes
+        return self._parts, self.intercept_, classes[1:] if len(classes) == 2 else classes
+
+    @property
+    def _coefficients(self) -> list[Floats]:
+        """The coefficients of the fitted graphs of each kernel or, in a linear model, of the columns of each block."""
+        coefficients: list[Floats] = self.coefs_ if hasattr(self, "coefs_") else self.dual_coefs_
+        return coefficients
+
+    @property
+    def _parts(self) -> list[tuple[Any, Floats]]:
+        """The kernels or blocks with their coefficients."""
+        return list(zip(self.blocks_ if hasattr(self, "blocks_") else self.kernels_, self._coefficients, strict=True))
 
 
 def _score_decisions(decisions: Floats, codes: Ints, weights: Floats) -> dict[str, float]:

@@ -18,6 +18,8 @@ no graphs except for one with each label.
 from __future__ import annotations
 
 import copy
+import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +30,8 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from treegram._core.errors import InvalidGraphError
+from treegram._core.parallel import track
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.graphs.statistics import GraphStatistics
@@ -39,6 +43,7 @@ from treegram.kernels.feature_map import NamedFeatures, graphs_of_each_label
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.node_pairs import NodePairKernel
 from treegram.kernels.statistics_kernel import DIGITS, given_columns
+from treegram.models.auto import Screening, raise_failures
 from treegram.models.search import Candidate, with_jobs
 from treegram.structure.features import Features
 
@@ -51,6 +56,7 @@ __all__ = [
     "LinearModel",
     "MapBlock",
     "fit_block",
+    "fit_blocks",
     "fit_linear",
     "fold_of_each",
     "linear_candidates",
@@ -59,7 +65,7 @@ __all__ = [
 
 SWITCH = 6000  # graphs; above it, automatic models are linear models on rows
 N_FOLDS = 3
-PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
+PENALTIES = (0.03, 0.1, 0.3, 1.0)
 _AT_ONCE = 1 << 13  # graphs whose features are in memory at the same time
 _N_HATS = 8  # pieces of a function of a column, plus one
 _N_KNOTS = 65  # of the ranks of a column
@@ -81,17 +87,22 @@ class Block:
         """Return the graphs as the last step of the block receives them."""
         return graphs if self.steps is None else self.steps.transform(graphs)
 
-    def rows(self, graphs: Graphs) -> sp.csr_matrix:
+    def transform(self, graphs: Graphs) -> sp.csr_matrix:
         """Compute the rows of graphs, a part of them at a time."""
         starts = range(0, max(len(graphs), 1), _AT_ONCE)
-        return sp.vstack([self.transform(self.prepare(graphs[a : a + _AT_ONCE])) for a in starts], format="csr")
+        return sp.vstack([self.rows(self.prepare(graphs[a : a + _AT_ONCE])) for a in starts], format="csr")
+
+    @property
+    def features(self) -> Any:
+        """What computes and explains the rows of prepared graphs, as a FeatureMap does."""
+        return self
 
     @property
     def n_features_out_(self) -> int:
         """Number of columns."""
         raise NotImplementedError
 
-    def transform(self, graphs: Graphs) -> sp.csr_matrix:
+    def rows(self, graphs: Graphs) -> sp.csr_matrix:
         """Compute the rows of prepared graphs."""
         raise NotImplementedError
 
@@ -111,7 +122,7 @@ class FeatureBlock(Block):
         """Number of columns."""
         return len(self.codes)
 
-    def transform(self, graphs: Graphs) -> sp.csr_matrix:
+    def rows(self, graphs: Graphs) -> sp.csr_matrix:
         """Compute the rows of prepared graphs; features without a column do not count."""
         rows = _features(self.kernel_, self.kernel_._check_like_fitted(graphs)).aligned(self.codes)
         return _scaled(rows, self.scales)
@@ -158,6 +169,7 @@ class ColumnBlock(Block):
     statistics: GraphStatistics | None
     names: list[str]  # of the columns
     units: Floats  # of the columns
+    usual: Floats  # the most frequent value of each column in these units, whose row is 0
     knots: Floats  # values of the columns in these units, (n_knots, n_columns), ascending
     ranks: Floats  # their ranks, from 0 to 1
 
@@ -173,24 +185,32 @@ class ColumnBlock(Block):
         """Number of columns of rows."""
         return len(self.names) * _N_HATS
 
-    def transform(self, graphs: Graphs) -> sp.csr_matrix:
-        """Compute the rows of prepared graphs: two values above 0 for each column."""
-        places, left = self._places(graphs)
-        n, n_columns = places.shape
-        firsts = places + _N_HATS * np.arange(n_columns)
-        indices = np.stack([firsts, firsts + 1], axis=2).reshape(-1)
-        data = np.stack([left, 1.0 - left], axis=2).reshape(-1)
-        return sp.csr_matrix((data, indices, 2 * n_columns * np.arange(n + 1)), (n, self.n_features_out_))
+    def rows(self, graphs: Graphs) -> sp.csr_matrix:
+        """Compute the rows of prepared graphs: for each column, its hats minus those of its most frequent value."""
+        table = self._table(graphs)
+        i, j = np.nonzero(table != self.usual)
+        places, left = self._hats(table)
+        of_usual, left_of_usual = (of_row[0] for of_row in self._hats(self.usual[None]))
+        places, left, of_usual, left_of_usual = places[i, j], left[i, j], of_usual[j], left_of_usual[j]
+        columns = _N_HATS * j[:, None] + np.stack([places, places + 1, of_usual, of_usual + 1], axis=1)
+        values = np.stack([left, 1.0 - left, -left_of_usual, left_of_usual - 1.0], axis=1)
+        ends = 4 * np.searchsorted(i, np.arange(len(table) + 1))
+        rows = sp.csr_matrix((values.reshape(-1), columns.reshape(-1), ends), (len(table), self.n_features_out_))
+        rows.sum_duplicates()
+        return rows
 
-    def _places(self, graphs: Graphs) -> tuple[Ints, Floats]:
-        """Return the first of the two hats above each number, and its value."""
+    def _table(self, graphs: Graphs) -> Floats:
+        """Return the columns in their units."""
         table = _table(self.columns, self.statistics, graphs)
         if table.shape[1] != len(self.units):
-            raise ValueError(
+            raise InvalidGraphError(
                 f"The new graphs (X) have {table.shape[1]} numbers of whole graphs, but the model was fitted on {len(self.units)}. "
                 "Build them the same way as the training graphs."
             )
-        table = np.round(table / self.units, DIGITS)
+        return np.round(table / self.units, DIGITS)
+
+    def _hats(self, table: Floats) -> tuple[Ints, Floats]:
+        """Return the first of the two hats above each number, and its value; that of the second is 1 minus it."""
         ranks = [np.interp(*of_column) for of_column in zip(table.T, self.knots.T, self.ranks.T, strict=True)]
         positions = np.stack(ranks, axis=1) * (_N_HATS - 1) if ranks else table
         places = np.minimum(positions.astype(np.int64), _N_HATS - 2)
@@ -198,27 +218,37 @@ class ColumnBlock(Block):
 
     def _column_parts(self, graphs: Graphs, weights: Floats) -> tuple[Floats, Floats, list[str]]:
         """Return what each column adds, (n_graphs, n_columns, n_outputs), a constant of 0, and the names of the columns."""
-        places, left = self._places(graphs)
         of_hats = weights.reshape(len(self.names), _N_HATS, -1)
         columns = np.arange(len(self.names))
-        values = left[:, :, None] * of_hats[columns, places] + (1.0 - left)[:, :, None] * of_hats[columns, places + 1]
-        return values, np.zeros(weights.shape[1]), self.names
+
+        def values(table: Floats) -> Floats:
+            places, left = self._hats(table)
+            right = 1.0 - left
+            sums: Floats = left[:, :, None] * of_hats[columns, places] + right[:, :, None] * of_hats[columns, places + 1]
+            return sums
+
+        return values(self._table(graphs)) - values(self.usual[None]), np.zeros(weights.shape[1]), self.names
 
 
 @dataclass(frozen=True, eq=False)
 class MapBlock(Block):
     """Rows of a fitted FeatureMap or Nystroem."""
 
-    features: Any
+    transformer: Any
+
+    @property
+    def features(self) -> Any:
+        """The transformer, which computes and explains the rows of prepared graphs."""
+        return self.transformer
 
     @property
     def n_features_out_(self) -> int:
         """Number of columns."""
-        return int(self.features.n_features_out_)
+        return int(self.transformer.n_features_out_)
 
-    def transform(self, graphs: Graphs) -> sp.csr_matrix:
+    def rows(self, graphs: Graphs) -> sp.csr_matrix:
         """Compute the rows of prepared graphs."""
-        return sp.csr_matrix(self.features.transform(graphs))
+        return sp.csr_matrix(self.transformer.transform(graphs))
 
 
 BLOCKS: dict[str, type[Block]] = {cls.__name__: cls for cls in (FeatureBlock, ColumnBlock, MapBlock)}
@@ -268,7 +298,7 @@ def fit_block(candidate: Candidate, graphs: Graphs) -> tuple[Block, sp.csr_matri
         return _fit_features(candidate.name, steps, kernel, prepared)
     else:
         block = MapBlock(candidate.name, steps, _fit_map(kernel, prepared))
-    return block, block.rows(graphs)
+    return block, block.transform(graphs)
 
 
 # -------------------------------------------------------------------- rows of features
@@ -329,16 +359,17 @@ def _fit_columns(name: str, steps: Any, columns: str, graphs: Graphs) -> Block:
     units = np.abs(table).max(axis=0, initial=0.0)
     units[units == 0] = 1.0
     table = np.round(table / units, DIGITS)
-    knots, ranks = np.empty((2, _N_KNOTS, len(names)))
+    usual, (knots, ranks) = np.zeros(len(names)), np.empty((2, _N_KNOTS, len(names)))
     for j, column in enumerate(table.T):
         values, counts = np.unique(column, return_counts=True)
+        usual[j] = values[np.argmax(counts)]
         of_values = (np.cumsum(counts) - counts / 2) / len(column)
         if len(values) <= _N_KNOTS:
             places = np.minimum(np.arange(_N_KNOTS), len(values) - 1)
         else:  # about as many graphs between any two
             places = np.searchsorted(of_values, np.linspace(of_values[0], of_values[-1], _N_KNOTS))
         knots[:, j], ranks[:, j] = values[places], of_values[places]
-    return ColumnBlock(name, steps, columns, statistics, names, units, knots, ranks)
+    return ColumnBlock(name, steps, columns, statistics, names, units, usual, knots, ranks)
 
 
 def _table(columns: str, statistics: GraphStatistics | None, graphs: Graphs) -> Floats:
@@ -408,6 +439,31 @@ def fit_linear(rows: Sequence[sp.csr_matrix], Y: Floats, weights: Floats, loss: 
     return LinearModel(pieces, intercept, penalties, left_out, shares)
 
 
+def fit_blocks(
+    screening: Screening, candidates: Sequence[Candidate], Y: Floats, loss: str
+) -> tuple[list[Block], LinearModel]:
+    """Fit the blocks of candidates and a linear model on them; return both, blocks with the largest share first."""
+    graphs, n_graphs = screening.graphs, len(screening.graphs)
+    fitted = []
+    for candidate in track(candidates, len(candidates), f"computing rows of {n_graphs:,} graphs"):
+        record = screening.add_record(candidate, n_graphs)
+        start = time.monotonic()
+        with screening.leaving_out(record), warnings.catch_warnings():
+            if screening.is_auto:
+                warnings.simplefilter("ignore")  # about kernels that the user did not name
+            fitted.append((*fit_block(candidate, graphs), record))
+        record["seconds"] = time.monotonic() - start
+    if not fitted:
+        raise_failures(screening.records)
+    model = fit_linear([rows for _, rows, _ in fitted], Y, screening.weights, loss)
+    order = np.argsort(-model.shares, kind="stable")
+    for (_, _, record), share in zip(fitted, model.shares.tolist(), strict=True):
+        record["weight"] = share
+    screening.records.sort(key=lambda record: -(record["weight"] or 0.0))
+    coefficients = [model.coefficients[i] for i in order]
+    return [fitted[i][0] for i in order], replace(model, coefficients=coefficients, shares=model.shares[order])
+
+
 def solve(
     X: sp.csr_matrix,
     y: Floats,
@@ -415,7 +471,7 @@ def solve(
     penalties: Floats,
     loss: str,
     start: tuple[Floats, Floats] | None = None,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-4,
 ) -> tuple[Floats, Floats]:
     """Minimize the weighted loss plus penalties / 2 times squared norms; return coefficients, (n_columns, n_fits), and intercepts.
 
@@ -464,7 +520,7 @@ def _newton_step(
     z, z_b = left / diagonal[0], left_b / diagonal[1]
     direction, direction_b = z.copy(), z_b.copy()
     product = _column_sums(left, z) + left_b * z_b
-    enough = (1e-10 if exact else 1e-2) * product
+    enough = (1e-10 if exact else 0.1) * product
     for _ in range(_MOST_PRODUCTS):
         u = curvatures * (X @ direction + direction_b)
         image, image_b = X.T @ u + p * direction, u.sum(axis=0)
