@@ -210,6 +210,7 @@ class StatisticsKernel(GraphKernel):
 
 
 def given_columns(graphs: Graphs) -> Floats:
+    """Return the graph attributes; raise for graphs without any."""
     columns = graphs.graph_attributes
     if columns is None:
         if len(graphs):

@@ -69,7 +69,12 @@ PENALTIES = (0.03, 0.1, 0.3, 1.0)
 _AT_ONCE = 1 << 13  # graphs whose features are in memory at the same time
 _N_HATS = 8  # pieces of a function of a column, plus one
 _N_KNOTS = 65  # of the ranks of a column
-_N_COMPONENTS, _N_MAPPED, _N_NYSTROEM = 128, 1024, 1000  # of the map of vectors; columns of mapped rows; graphs of Nystroem
+_N_COMPONENTS, _N_MAPPED, _N_NYSTROEM = (
+    128,
+    1024,
+    1000,
+)  # of the map of vectors; columns of mapped rows; graphs of Nystroem
+_TOLERANCE = 1e-4  # of the mean loss
 _MOST_STEPS, _MOST_PRODUCTS, _MOST_HALVINGS = 30, 60, 20
 
 
@@ -94,7 +99,7 @@ class Block:
 
     @property
     def features(self) -> Any:
-        """What computes and explains the rows of prepared graphs, as a FeatureMap does."""
+        """Object that computes and explains the rows of prepared graphs, as a FeatureMap does."""
         return self
 
     @property
@@ -147,7 +152,9 @@ class FeatureBlock(Block):
         """Return what each feature adds, for each output a matrix of graphs and features, and a function that names a feature."""
         features, values = self._products(graphs, weights)
         counts, kernel = features.counts, self.kernel_
-        tables = tuple(sp.csr_matrix((of_output, counts.indices, counts.indptr), counts.shape) for of_output in values.T)
+        tables = tuple(
+            sp.csr_matrix((of_output, counts.indices, counts.indptr), counts.shape) for of_output in values.T
+        )
         return tables, lambda column: kernel._name_feature(graphs, features, column)
 
     def _products(self, graphs: Graphs, weights: Floats) -> tuple[Features, Floats]:
@@ -224,7 +231,9 @@ class ColumnBlock(Block):
         def values(table: Floats) -> Floats:
             places, left = self._hats(table)
             right = 1.0 - left
-            sums: Floats = left[:, :, None] * of_hats[columns, places] + right[:, :, None] * of_hats[columns, places + 1]
+            sums: Floats = (
+                left[:, :, None] * of_hats[columns, places] + right[:, :, None] * of_hats[columns, places + 1]
+            )
             return sums
 
         return values(self._table(graphs)) - values(self.usual[None]), np.zeros(weights.shape[1]), self.names
@@ -416,14 +425,16 @@ def fit_linear(rows: Sequence[sp.csr_matrix], Y: Floats, weights: Floats, loss: 
     for output, y in enumerate(Y.T):
         folds = fold_of_each(y)
         is_fitted = [(folds != fold) * weights for fold in range(N_FOLDS)]
-        V, b = solve(X, y, np.tile(is_fitted[0][:, None], len(PENALTIES)), np.array(PENALTIES), loss)
+        V, b = solve(
+            X, y, np.tile(is_fitted[0][:, None], len(PENALTIES)), np.array(PENALTIES), loss, tolerance=_TOLERANCE
+        )
         held = np.flatnonzero(folds == 0)
         losses = [weights[held] @ LOSSES[loss](column, y[held])[0] for column in (X[held] @ V + b).T]
         best = len(losses) - 1 - int(np.argmin(np.round(losses[::-1], 9)))  # ties go to the largest penalty
         penalties[output] = PENALTIES[best]
         start = np.tile(V[:, [best]], N_FOLDS), np.tile(b[best], N_FOLDS)
         others = np.stack([*is_fitted[1:], weights], axis=1)
-        U, c = solve(X, y, others, np.full(N_FOLDS, PENALTIES[best]), loss, start)
+        U, c = solve(X, y, others, np.full(N_FOLDS, PENALTIES[best]), loss, start, _TOLERANCE)
         all_coefficients[:, output], intercept[output] = U[:, -1], c[-1]
         of_folds = np.column_stack([V[:, best], U[:, :-1]])
         for k, of_block in enumerate(rows):
@@ -471,7 +482,7 @@ def solve(
     penalties: Floats,
     loss: str,
     start: tuple[Floats, Floats] | None = None,
-    tolerance: float = 1e-4,
+    tolerance: float = 1e-10,
 ) -> tuple[Floats, Floats]:
     """Minimize the weighted loss plus penalties / 2 times squared norms; return coefficients, (n_columns, n_fits), and intercepts.
 
@@ -512,7 +523,13 @@ def solve(
 
 
 def _newton_step(
-    X: sp.csr_matrix, curvatures: Floats, p: Floats, gradient: tuple[Floats, Floats], diagonal: tuple[Floats, Floats], *, exact: bool
+    X: sp.csr_matrix,
+    curvatures: Floats,
+    p: Floats,
+    gradient: tuple[Floats, Floats],
+    diagonal: tuple[Floats, Floats],
+    *,
+    exact: bool,
 ) -> tuple[Floats, Floats, Floats]:
     """Return the step of the coefficients and of the intercepts, and half its product with the gradient: the loss to gain."""
     step, of_intercept = np.zeros_like(gradient[0]), np.zeros_like(gradient[1])

@@ -72,7 +72,10 @@ _CLASSES: dict[str, type[Any]] = {
     **{name: getattr(kernels, name) for name in kernels.__all__},
     **{name: getattr(models, name) for name in models.__all__},
     **{name: getattr(transforms, name) for name in _TRANSFORMERS},
-    **{cls.__name__: cls for cls in (GraphStatistics, MoleculeGraphs, ProteinGraphs, TableGraphs, *LINEAR_MODELS, Pipeline)},
+    **{
+        cls.__name__: cls
+        for cls in (GraphStatistics, MoleculeGraphs, ProteinGraphs, TableGraphs, *LINEAR_MODELS, Pipeline)
+    },
 }
 # Limits on parameters: a kernel is fitted when it is loaded, and a file must not make that take years.
 _LIMITS = {

@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 from treegram._core.errors import ModelFileError
 from treegram.graphs.digest import digest_graphs
 from treegram.graphs.fields import fields_to_graphs, graphs_to_fields
-from treegram.graphs.statistics import GraphStatistics, CodedValues
+from treegram.graphs.statistics import CodedValues, GraphStatistics
 from treegram.kernels import FeatureMap, Nystroem
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.explicit import ExplicitKernel
@@ -315,7 +315,9 @@ def _restore_block(kind: Any, *values: Any) -> Block:
         raise ModelFileError("kernel_ of a block must be an explicit kernel that is not normalized")
     if isinstance(block, ColumnBlock):
         _check_columns(block)
-    if isinstance(block, MapBlock) and not (isinstance(block.transformer, FeatureMap | Nystroem) and hasattr(block.transformer, "kernel_")):
+    if isinstance(block, MapBlock) and not (
+        isinstance(block.transformer, FeatureMap | Nystroem) and hasattr(block.transformer, "kernel_")
+    ):
         raise ModelFileError("transformer of a block must be a fitted FeatureMap or Nystroem")
     return block
 
