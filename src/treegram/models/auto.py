@@ -48,6 +48,7 @@ from treegram.graphs.transforms import (
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
 from treegram.kernels.input_checks import outside_level
+from treegram.models.forecast import out_of_proportion
 from treegram.models.search import Candidate, with_jobs
 
 __all__ = [
@@ -455,6 +456,13 @@ class Screening:
             raise_failures(self.records[-len(candidates) :])
         return fitted
 
+    def affordable(self, candidates: Sequence[Candidate], graphs: Graphs) -> list[Candidate]:
+        """Return the candidates of "auto" whose cost on some graphs is not out of proportion; note the others."""
+        notes = out_of_proportion(candidates, graphs) if self.is_auto else {}
+        for i, note in notes.items():
+            self.add_record(candidates[i], len(graphs))["note"] = note
+        return [candidate for i, candidate in enumerate(candidates) if i not in notes]
+
     def add_record(self, candidate: Candidate, n_graphs: int) -> dict[str, Any]:
         """Return a new record of a candidate, the last of all."""
         record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason, "n_graphs": n_graphs}
@@ -518,6 +526,7 @@ def evenly_spaced(Y: Floats, size: int) -> Ints:
 def choose_stack(screening: Screening, candidates: Sequence[Candidate]) -> tuple[list[Fitted], Floats]:
     """Return the models of a stack, fitted on all graphs, and their weights, descending; screen candidates of "auto" first."""
     n_graphs, ids, alphas = len(screening.graphs), screening.sample(), None
+    candidates = screening.affordable(candidates, screening.graphs[ids])
     if len(ids) < n_graphs and (screening.is_auto or n_graphs > MANY):
         fitted = screening.try_all(candidates, ids)
         if screening.is_auto:

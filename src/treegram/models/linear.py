@@ -456,6 +456,8 @@ def fit_blocks(
     """Fit the blocks of candidates and a linear model on them; return both, blocks with the largest share first."""
     graphs, n_graphs = screening.graphs, len(screening.graphs)
     fitted = []
+    without_vectors = graphs[screening.sample()].assign(attributes=None)  # mapped rows cost no more with vectors
+    candidates = screening.affordable(candidates, without_vectors)
     for candidate in track(candidates, len(candidates), f"computing rows of {n_graphs:,} graphs"):
         record = screening.add_record(candidate, n_graphs)
         start = time.monotonic()

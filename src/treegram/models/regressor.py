@@ -166,6 +166,7 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         """Learn the weights of the candidates on a sample; return the relevant ones, with Gram matrices and weights."""
         ids = evenly_spaced(screening.Y, SAMPLE)
         grams: list[Floats] = []
+        candidates = screening.affordable(candidates, screening.graphs[ids])
         fitted = screening.try_all(candidates, ids, keep=grams.append)
         shares = learn_weights(grams, screening.Y[ids, 0], screening.weights[ids])
         shares /= shares.sum()
