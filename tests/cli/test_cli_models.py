@@ -34,6 +34,7 @@ from treegram import (
 from treegram.study import Store
 
 N_GRAPHS = 20
+NUMBERS = np.arange(N_GRAPHS) / 8 + np.arange(N_GRAPHS) % 2 * 5  # a graph has two or three edges
 
 
 def make_graphs(labels=(1, 2), targets=None, *, with_attributes=True, n_graphs=N_GRAPHS):
@@ -54,7 +55,7 @@ def folder(tmp_path, monkeypatch):
     save_tu(make_graphs(n_graphs=6), tmp_path / "NEW")
     save_tu(make_graphs(with_attributes=False), tmp_path / "BARE")
     save_tu(make_graphs(labels=(7, 8)), tmp_path / "STRANGE")
-    save_tu(make_graphs(targets=np.arange(N_GRAPHS) / 8), tmp_path / "NUMBERS")
+    save_tu(make_graphs(targets=NUMBERS), tmp_path / "NUMBERS")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TREEGRAM_DATA", raising=False)
     monkeypatch.delenv("TREEGRAM_MIRROR", raising=False)
@@ -124,9 +125,10 @@ def test_fit_weights_kernels_in_regression(run):
     model = load_model("m.tgm")
     assert isinstance(model, GraphRegressor)
     assert "log marginal" not in out
-    scores = fitted_scores(GraphRegressor(), make_graphs(targets=np.arange(N_GRAPHS) / 8))
+    scores = fitted_scores(GraphRegressor(), make_graphs(targets=NUMBERS))
     errors = f"RMSE {scores['rmse']:.4g}, MAE {scores['mae']:.4g}, R2 {scores['r2']:.3f}"
     assert f"Leave-one-out {errors}, in units of the target; optimistic, because" in out
+    assert out.count(f"targets: {model.target_scale_ or 'plain values'}\n") == 1
     assert list(rows(run("predict m.tgm NEW")[1])[0]) == ["graph", "prediction", "std"]
 
 

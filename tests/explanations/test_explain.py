@@ -115,6 +115,11 @@ def fitted_ridge(kernel, graphs):
     return GraphRidge(kernel, param_grid={}, alpha=0.1, cv=2).fit(graphs, y)
 
 
+def in_units(found, decisions):
+    """Return decisions in units of the targets."""
+    return decisions if found.target_scale is None else found.target_scale.inverse(decisions)
+
+
 def node_sums(found):
     return np.array([contributions.sum(axis=0) for contributions in found.node_contributions]) + found.intercept
 
@@ -129,8 +134,8 @@ def test_node_contributions_sum_to_the_prediction(name):
         for attribute_to in ("tree", "root"):
             found = explain(model, graphs, attribute_to=attribute_to)
             assert [len(own) for own in found.node_contributions] == graphs.sizes.tolist()
-            np.testing.assert_allclose(node_sums(found)[..., None].ravel(), model.predict(graphs), rtol=0, atol=1e-9)
-            np.testing.assert_allclose(found.decisions, model.predict(graphs), rtol=0, atol=1e-9)
+            np.testing.assert_allclose(in_units(found, node_sums(found)), model.predict(graphs), rtol=0, atol=1e-9)
+            np.testing.assert_allclose(found.decisions, node_sums(found), rtol=0, atol=1e-9)
             by_graph = found.graph_contributions.sum(axis=1) + found.intercept
             np.testing.assert_allclose(by_graph, found.decisions, rtol=0, atol=1e-9)
             assert found.graph_contributions.shape == (len(graphs), 7)
@@ -169,7 +174,7 @@ def test_feature_contributions_sum_and_have_names(name):
     model = fitted_ridge(EXPLICIT[name], graphs[:7])
     found = explain(model, graphs)
     sums = np.asarray(found.feature_contributions.sum(axis=1)).ravel() + found.intercept
-    np.testing.assert_allclose(sums, model.predict(graphs), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(in_units(found, sums), model.predict(graphs), rtol=0, atol=1e-9)
     assert len(found.feature_names) == found.feature_contributions.shape[1]
     ((top, value),) = found.top_features(3, 1)
     assert top in found.feature_names
@@ -240,7 +245,25 @@ def test_classifiers(counts):
 def test_gaussian_process():
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = GraphGP(WLCL(), param_grid={}).fit(graphs, np.arange(len(graphs)))
-    np.testing.assert_allclose(node_sums(explain(model, graphs)), model.predict(graphs), rtol=0, atol=1e-9)
+    found = explain(model, graphs)
+    np.testing.assert_allclose(in_units(found, node_sums(found)), model.predict(graphs), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("automatic", [GraphRegressor([WLCL()]), GraphGP(WLCL(), param_grid={}), GraphRidge(WLCL())])
+def test_slopes_convert_small_contributions_to_units_of_the_targets(automatic):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = clone(automatic).fit(graphs, np.exp(graphs.sizes.astype(float)))
+    found = explain(model, graphs)
+    assert found.target_scale is model.target_scale_
+    assert str(found.target_scale).startswith("normal scores")
+    step = 1e-6
+    moved = in_units(found, found.decisions + step) - in_units(found, found.decisions - step)
+    np.testing.assert_allclose(found.slopes, moved / (2 * step), rtol=1e-4)
+    plain = clone(automatic).set_params(target_transform=None).fit(graphs, np.exp(graphs.sizes.astype(float)))
+    found = explain(plain, graphs)
+    assert found.target_scale is None
+    np.testing.assert_array_equal(found.slopes, 1.0)
+    np.testing.assert_allclose(found.decisions, plain.predict(graphs))
 
 
 @pytest.mark.parametrize("name", EXPLICIT)
@@ -347,7 +370,7 @@ def test_pipelines_ending_in_a_model(nested):
     end = make_pipeline(ScaleAttributes(), end) if nested else end
     model = make_pipeline(NeighborMeans(), "passthrough", end).fit(graphs, np.sin(np.arange(len(graphs))))
     found = explain(model, graphs)
-    np.testing.assert_allclose(found.decisions, model.predict(graphs), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(in_units(found, found.decisions), model.predict(graphs), rtol=0, atol=1e-9)
     assert found.residual < 1e-9
 
 
@@ -505,8 +528,12 @@ def test_contributions_of_classifiers_are_literal_sums(name, n_classes, drawn):
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_contributions_of_regressors_are_literal_sums(name, drawn):
     graphs, literal = drawn
-    model = clone(REGRESSORS[name]).fit(graphs[:N_FITTED], 100 + 20 * np.sin(np.arange(N_FITTED)))
-    check_literal_sums(model, graphs, literal[ODDST if name == "features" else ODDCL], model.predict(graphs))
+    y = 100 + 20 * graphs.sizes[:N_FITTED] + np.sin(np.arange(N_FITTED))
+    model = clone(REGRESSORS[name]).fit(graphs[:N_FITTED], y)
+    decisions, scale = model.predict(graphs), getattr(model, "target_scale_", None)
+    if scale is not None:
+        decisions = scale.transform(decisions)
+    check_literal_sums(model, graphs, literal[ODDST if name == "features" else ODDCL], decisions)
 
 
 @pytest.mark.parametrize("name", ["ShortestPath", "NSPDK", "GIK", "P2K", "CSM", "KernelSum, not normalized"])

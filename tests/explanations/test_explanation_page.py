@@ -465,3 +465,21 @@ def test_labels_that_are_all_equal_are_omitted(tmp_path):
     page = written(tmp_path, GraphRidge(WL(), param_grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0]), graphs)
     assert "in parentheses" not in page
     assert ">C</text>" not in page.partition('id="graphs"')[2].partition("Features that contribute most")[0]
+
+
+def test_page_says_which_scale_contributions_add_up_on_and_shows_units_of_the_target(tmp_path):
+    graphs, motif, _ = make_motifs(30, random_state=0)
+    y = np.exp(3.0 * motif + np.arange(30) / 30)
+    model = GraphRidge(WL(normalize=False), param_grid={}).fit(graphs, y)
+    page = written(tmp_path, model, graphs[:1])
+    explanation = explain(model, graphs[:1])
+    assert f"the scale of the targets, {model.target_scale_}; in brackets" in page
+    strongest = max(explanation.node_contributions[0], key=abs)
+    shown = re.search(r'class="value whole">\+?(\S+) \(\+?(\S+)\)<', page).groups()
+    numbers = [float(text.replace("\N{MINUS SIGN}", "-")) for text in shown]
+    np.testing.assert_allclose(numbers, [strongest, strongest * explanation.slopes[0]], rtol=1e-2)
+    np.testing.assert_allclose(numbers_after("together", page), explanation.decisions, rtol=1e-5)
+    np.testing.assert_allclose(numbers_after("which is the prediction", page), explanation.predictions, rtol=1e-3)
+    assert "on the scale of the targets: normal scores" in explanation._repr_html_()
+    plain = GraphRidge(WL(normalize=False), param_grid={}, target_transform=None).fit(graphs, y)
+    assert "scale of the targets" not in written(tmp_path, plain, graphs[:1])

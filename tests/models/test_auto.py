@@ -163,8 +163,9 @@ def test_summary_and_repr_name_the_same_kernels_in_the_same_order(kind, digits):
     lines = str(summary).splitlines()
     columns = ["weight", model._score_name, "graphs", "seconds", "candidate", "reason"]
     assert re.split("  +", lines[0].strip()) == columns
-    assert len(lines) == len(model.search_results_) + 1
-    shown = re.findall(r"(?:# |\+ )(\d\.\d\d) ([^+]*?)(?= \+|$)", repr(model))
+    notes = [f"targets: {model.target_scale_ or 'plain values'}"] if kind is GraphRegressor else []
+    assert lines[len(model.search_results_) + 1 :] == notes
+    shown = re.findall(r"(?:# |\+ )(\d\.\d\d) ([^+;]*?)(?= \+|;|$)", repr(model))
     for line, (weight, name), exact in zip(lines[1:], shown, model.weights_, strict=False):
         assert f" {name} " in line
         assert float(weight) == pytest.approx(exact, abs=0.005)
@@ -265,7 +266,8 @@ def test_works_in_grid_search(digits):
 def test_every_candidate_can_be_explained(attributes, edge_labels):
     graphs = random_graphs(6, labels=["C", "N"], attributes=attributes, edge_labels=edge_labels)
     for one in auto_candidates(graphs):
-        model = GraphRidge(one.kernel, param_grid={}, alpha=0.1, cv=2).fit(graphs, np.arange(6.0))
+        ridge = GraphRidge(one.kernel, param_grid={}, alpha=0.1, cv=2, target_transform=None)
+        model = ridge.fit(graphs, np.arange(6.0))
         found = explain(model, graphs)
         np.testing.assert_allclose(found.decisions, model.predict(graphs), atol=1e-9, err_msg=one.name)
 

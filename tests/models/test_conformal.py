@@ -61,7 +61,8 @@ def test_sets_have_the_requested_coverage(model, n_classes):
 
 def test_quantile_matches_the_definition():
     graphs, y, _ = draw(np.random.default_rng(1), 40)
-    model = GraphRidge(KERNEL, param_grid={}, cv=3).fit(graphs[:20], y[:20]).calibrate(graphs[20:39], y[20:39])
+    model = GraphRidge(KERNEL, param_grid={}, cv=3, target_transform=None).fit(graphs[:20], y[:20])
+    model.calibrate(graphs[20:39], y[20:39])
     errors = np.sort(abs(y[20:39] - model.predict(graphs[20:39])))
     for coverage, rank in ((0.5, 10), (0.9, 18), (0.95, 19)):
         low, high = model.prediction_interval(graphs[39:], coverage)[0]
@@ -85,6 +86,7 @@ def test_leave_one_out_errors_match_the_definition():
     """Compare with the process with the same noise and scale, conditioned on all graphs but one."""
     graphs, y, _ = draw(np.random.default_rng(4), 25)
     model = GraphRegressor([KERNEL]).fit(graphs, y)
+    y = model.target_scale_.transform(y)
     K = model.weights_[0] * KERNEL.fit_transform(graphs) + model.noise_ * np.eye(25)
     z = (y - y.mean()) / y.std()
     errors = []

@@ -52,7 +52,7 @@ KERNELS = [
 def test_means_deviations_and_likelihood_match_scikit_learn(ink, kernel, noise):
     graphs, y = ink
     train, test = np.arange(80)[:, None], np.arange(80, 120)[:, None]
-    model = GraphGP(kernel, param_grid={}, noise=noise).fit(graphs[:80], y[:80])
+    model = GraphGP(kernel, param_grid={}, noise=noise, target_transform=None).fit(graphs[:80], y[:80])
     fitted = clone(kernel).fit(graphs[:80])
     K = np.zeros((120, 120))
     K[:, :80] = fitted.transform(graphs)
@@ -75,7 +75,7 @@ def test_means_deviations_and_likelihood_match_scikit_learn(ink, kernel, noise):
 
 def test_scale_maximizes_the_likelihood(ink):
     graphs, y = ink
-    model = GraphGP(ODDCL(depth=1), param_grid={}, noise=0.1).fit(graphs, y)
+    model = GraphGP(ODDCL(depth=1), param_grid={}, noise=0.1, target_transform=None).fit(graphs, y)
     K, z, everyone = ODDCL(depth=1).fit_transform(graphs), (y - y.mean()) / y.std(), np.arange(120)[:, None]
     for factor in (0.9, 1.1):
         scale = factor * model.scale_
@@ -99,8 +99,9 @@ def test_most_likely_candidate_is_chosen(ink):
 
 def test_mean_equals_ridge(ink):
     graphs, y = ink
-    model = GraphGP(ODDCL(depth=1), param_grid={}, noise=0.3).fit(graphs[:80], y[:80])
-    ridge = GraphRidge(ODDCL(depth=1), param_grid={}, alpha=0.3, cv=2).fit(graphs[:80], y[:80])
+    plain = {"param_grid": {}, "target_transform": None}
+    model = GraphGP(ODDCL(depth=1), noise=0.3, **plain).fit(graphs[:80], y[:80])
+    ridge = GraphRidge(ODDCL(depth=1), alpha=0.3, cv=2, **plain).fit(graphs[:80], y[:80])
     np.testing.assert_allclose(model.predict(graphs[80:]), ridge.predict(graphs[80:]))
 
 
@@ -155,7 +156,7 @@ def test_single_graph_raises(ink):
 def test_graph_with_zero_kernel_is_not_more_certain_than_others(kernel):
     graphs = Graphs.from_edges([[(i, i + 1) for i in range(n)] for n in range(1, 9)])
     empty = Graphs.from_edges([[]], n_nodes=[0])
-    model = GraphGP(kernel, param_grid={}, noise=0.1).fit(graphs, np.arange(8.0))
+    model = GraphGP(kernel, param_grid={}, noise=0.1, target_transform=None).fit(graphs, np.arange(8.0))
     mean, std = model.predict(empty, return_std=True)
     assert mean[0] == model.intercept_
     prior = kernel.fit_transform(graphs).diagonal().mean()

@@ -16,6 +16,7 @@ from treegram import (
     DropAttributes,
     FeatureMap,
     GraphClassifier,
+    GraphRegressor,
     Graphs,
     GraphStatistics,
     ScaleAttributes,
@@ -283,6 +284,68 @@ def test_kernel_that_fails_is_left_out(digits, few, monkeypatch):
     notes = {record["candidate"]: record["note"] for record in model.search_results_}
     assert notes["pairs"] == "left out after MemoryError"
     assert "pairs" not in [block.name for block in model.blocks_]
+
+
+# -------------------------------------------------------------------- numbers
+
+
+@pytest.fixture(scope="module")
+def ink():
+    graphs, _ = load_digits_graphs()
+    y = np.array([graph.attributes[:, 2].mean() for graph in graphs[:240]])
+    return graphs[:240], np.exp((y - y.mean()) / y.std())  # a skewed target
+
+
+@pytest.mark.parametrize("transform", ["auto", None])
+def test_regressor_on_rows(transform, ink, few, tmp_path):
+    graphs, y = ink
+    model = GraphRegressor(target_transform=transform).fit(graphs[:180], y[:180])
+    assert not hasattr(model, "kernels_")
+    assert (model.target_scale_ is None) == (transform is None)
+    predicted, std = model.predict(graphs, return_std=True)
+    assert model.score(graphs[180:], y[180:]) > 0.5
+    assert (std > 0).all()
+    errors = np.abs(model._to_scale(y[180:]) - model._to_scale(predicted[180:]))
+    assert model.loo_scores_["r2"] > 0.5
+    low, high = model.prediction_interval(graphs[180:], 0.8).T
+    assert 0.65 < ((low <= y[180:]) & (y[180:] <= high)).mean() < 0.95
+    assert errors.std() < 2 * model._spread
+    save_model(model, tmp_path / "model.tgm")
+    loaded = load_model(tmp_path / "model.tgm")
+    np.testing.assert_array_equal(loaded.predict(graphs), predicted)
+    np.testing.assert_array_equal(loaded.prediction_interval(graphs[:9]), model.prediction_interval(graphs[:9]))
+    explanation = explain(loaded, graphs[180:190])
+    np.testing.assert_allclose(explanation.decisions, model._to_scale(predicted[180:190]), atol=1e-6)
+    assert explanation.residual < 1e-9
+    assert "vectors" in repr(model)
+
+
+def test_regression_on_rows_matches_ridge(ink, few, monkeypatch):
+    monkeypatch.setattr(linear, "_TOLERANCE", 1e-13)
+    graphs, y = ink
+    model = GraphRegressor(["wl"], target_transform=None).fit(graphs, y)
+    rows = fitted_block(WL(), graphs)[1].toarray()
+    ridge = Ridge(alpha=model.alphas_[0]).fit(rows, y / y.std())
+    np.testing.assert_allclose(model.predict(graphs) / y.std(), ridge.predict(rows), atol=1e-5)
+
+
+def test_regressor_that_learns_nothing_predicts_the_middle(ink, few):
+    graphs, y = ink
+    y = np.random.default_rng(0).permutation(y)
+    with pytest.warns(UserWarning, match="Nothing was learned"):
+        model = GraphRegressor(["wl"]).fit(graphs, y)
+    np.testing.assert_allclose(model.predict(graphs[:3]), np.median(y), rtol=0.2)
+    low, high = model.prediction_interval(graphs[:1], 0.9)[0]
+    assert 0.85 < ((low <= y) & (y <= high)).mean() < 0.95
+
+
+def test_several_targets_on_rows(ink, few):
+    graphs, y = ink
+    targets = np.stack([y, -y], axis=1)
+    targets[:100, 1] = np.nan
+    model = GraphRegressor(["wl"]).fit(graphs, targets)
+    assert model.predict(graphs).shape == (240, 2)
+    assert all(hasattr(copy, "blocks_") for copy in model.estimators_)
 
 
 # -------------------------------------------------------------------- model files

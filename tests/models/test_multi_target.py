@@ -129,7 +129,9 @@ def test_each_column_is_explained_separately(digits):
     graphs, y = digits
     model = clone(RIDGE).fit(graphs, y)
     explanation = explain(model.estimators_[1], graphs[:4])
-    np.testing.assert_allclose(explanation.decisions, model.predict(graphs[:4])[:, 1])
+    np.testing.assert_allclose(explanation.predictions, model.predict(graphs[:4])[:, 1])
+    predicted = model.estimators_[1]._from_scale(explanation.decisions)
+    np.testing.assert_allclose(predicted, explanation.predictions)
 
 
 @pytest.mark.parametrize(

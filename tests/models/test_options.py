@@ -99,7 +99,8 @@ def test_ridge_weights_match_kernel_ridge(rare, is_weighted):
     y = np.array([graph.attributes[:, 2].mean() for graph in graphs])
     weights = weights if is_weighted else None
     center = np.average(y, weights=weights)
-    ours = GraphRidge(ODDCL(depth=1), param_grid={}, alpha=0.3, cv=3).fit(graphs, y, sample_weight=weights)
+    ours = GraphRidge(ODDCL(depth=1), param_grid={}, alpha=0.3, cv=3, target_transform=None)
+    ours.fit(graphs, y, sample_weight=weights)
     ridge = KernelRidge(kernel="precomputed", alpha=0.3).fit(K, y - center, sample_weight=weights)
     np.testing.assert_allclose(ours.predict(graphs), ridge.predict(K) + center)
 
@@ -173,7 +174,8 @@ def test_regression_scorers(rare, scoring):
     y = np.array([graph.attributes[:, 2].mean() for graph in graphs])
     y -= y.mean()
     split = [(np.arange(0, 66, 2), np.arange(1, 66, 2))]
-    ours = GraphRidge(ODDCL(depth=1), param_grid={}, alpha=ALPHAS, cv=split, scoring=scoring).fit(graphs, y)
+    plain = GraphRidge(ODDCL(depth=1), param_grid={}, alpha=ALPHAS, cv=split, scoring=scoring, target_transform=None)
+    ours = plain.fit(graphs, y)
     center = y[split[0][0]].mean()
     for alpha, score in zip(ours.cv_results_["param_alpha"], ours.cv_results_["mean_test_score"], strict=True):
         search = GridSearchCV(KernelRidge(kernel="precomputed"), {"alpha": [alpha]}, cv=split, scoring=scoring)
@@ -292,7 +294,7 @@ def test_decision_parts_sum_to_the_decisions(n_classes):
     models = [
         svc,
         *(
-            kind(kernel, param_grid={}).fit(graphs[few], y[few] * 1.5)
+            kind(kernel, param_grid={}, target_transform=None).fit(graphs[few], y[few] * 1.5)
             for kind in (treegram.GraphRidge, treegram.GraphGP)
         ),
     ]

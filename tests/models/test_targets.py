@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import ndtri
 from scipy.stats import norm
 
-from treegram.models.targets import BLENDS, TargetScale, choose_scale, mean_pinball_loss, target_scale
+from treegram.models.targets import BLENDS, blended_scales, choose_scale, mean_pinball_loss, target_scale
 
 # Whole numbers give ties, which are the hard case.
 targets = st.one_of(
@@ -79,19 +79,16 @@ def test_skewed_targets_get_normal_scores_and_normal_targets_stay_nearly_plain()
     rng = np.random.default_rng(1)
     signal, noise = rng.normal(size=500), 0.3 * rng.normal(size=500)
 
-    def predict_left_out_by(values):
-        def predict(z):  # the best line through a known signal, with the spread of its errors
-            slope, intercept = np.polyfit(values, z, 1)
-            mean = slope * values + intercept
-            return mean, np.full(len(z), (z - mean).std())
+    def choose(y):
+        """Predict by the best line through a known signal, with the spread of its errors."""
+        scales, positions = zip(*blended_scales(y), strict=True)
+        means = [np.polyval(np.polyfit(signal, z, 1), signal) for z in positions]
+        left_out = [(mean, np.full(500, (z - mean).std())) for mean, z in zip(means, positions, strict=True)]
+        return scales[choose_scale(y, scales, left_out)]
 
-        return predict
-
-    skewed = np.exp(2 * (signal + noise))
-    assert choose_scale(skewed, predict_left_out_by(signal)).blend <= 0.15
+    assert choose(np.exp(2 * (signal + noise))).blend <= 0.15
     # On a plain scale, a line through the signal is the truth; a blend of it is almost as good.
-    plain = choose_scale(signal + noise, predict_left_out_by(signal))
-    assert isinstance(plain, TargetScale)
+    plain = choose(signal + noise)
     at = np.linspace(-2, 2, 9)
     line = np.polyfit(at, plain.inverse(at), 1)
     np.testing.assert_allclose(plain.inverse(at), np.polyval(line, at), atol=0.15)

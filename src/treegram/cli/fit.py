@@ -102,6 +102,10 @@ def _fit(
     if not candidates:
         show(str(model.search_summary()))
     show(f"{path}: {type(model).__name__} of {counted(len(graphs), 'graph')} of {args.data}, {seconds:.2f} s")
+    if (
+        getattr(model, "target_scale_", None) is not None and candidates
+    ):  # an automatic model has said so below its table
+        show(f"targets: {model.target_scale_}")
     show(_score(model))
     print("treegram evaluate, with the same data and kernels, estimates how well such a model predicts new graphs.")
 

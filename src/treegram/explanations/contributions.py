@@ -32,6 +32,7 @@ from treegram.kernels.explicit import HasFeatures
 from treegram.models.base import flat_steps
 from treegram.models.linear import Block
 from treegram.models.solver import one_against_rest
+from treegram.models.targets import TargetScale
 from treegram.pairsum.tiles import inverse_roots
 
 __all__ = ["Explanation", "explain"]
@@ -68,6 +69,9 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
 
     Notes
     -----
+    Regressors with ``target_transform="auto"`` are sums on the scale of their targets: contributions add up there, and
+    ``slopes`` converts them to units of the targets, to first order.
+
     For two classes, contributions add up to ``decision_function``, where positive values favor the second class. For more,
     GraphSVC decides between the classes of each pair, and there are contributions to each pair's decision. A pair of nodes
     (ShortestPath, NSPDK) counts half for each; a directed pair of NSPDK counts for its first node alone. Nodes of the same
@@ -79,7 +83,7 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     >>> from treegram import WL, Graphs, GraphRidge, explain
     >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)], []], labels=[["C", "C", "O"], ["C", "C"], ["O"]])
     >>> kernel = WL(n_iterations=1, normalize=False)
-    >>> model = GraphRidge(kernel, param_grid={}, alpha=0.001, cv=2).fit(graphs, [1.0, 0.0, 1.0])
+    >>> model = GraphRidge(kernel, param_grid={}, alpha=0.001, cv=2).fit(graphs, [1.0, 0.0, 1.0])  # two values stay plain
     >>> explanation = explain(model, graphs[:1], attribute_to="root")
     >>> contributions = explanation.node_contributions[0]
     >>> contributions.round(2)
@@ -140,7 +144,13 @@ class Explanation:
     decisions : ndarray of shape (n_graphs,) or (n_graphs, n_outputs)
         Sum of the contributions of each graph's nodes and columns, and the intercept.
     predictions : ndarray of shape (n_graphs,)
-        Predictions of the model.
+        Predictions of the model; of a regressor with a scale of targets, the decisions in units of the targets.
+    target_scale : TargetScale or None
+        The scale on which contributions and decisions of a regressor are, which prints in words; None for classifiers, and for
+        contributions in units of the targets.
+    slopes : ndarray of shape (n_graphs,)
+        Units of the targets for one unit of the scale, at each prediction: a contribution times the slope is its effect in
+        units of the targets, to first order. 1 without a scale.
     in_training : ndarray of bool of shape (n_graphs,), or None
         True for graphs that the model was fitted on (equal node by node): predicting these well says nothing about new
         graphs. None if the model does not keep its training graphs (:class:`Nystroem`, mapped rows of :class:`FeatureMap`).
@@ -188,6 +198,17 @@ class Explanation:
         """Predictions of the model."""
         predictions: NDArray[Any] = self._model.predict(self._X)
         return predictions
+
+    @property
+    def target_scale(self) -> TargetScale | None:
+        """The scale on which contributions and decisions of a regressor are; None for units of the targets."""
+        scale: TargetScale | None = getattr(split_model(self._model)[-1], "target_scale_", None)
+        return scale
+
+    @property
+    def slopes(self) -> Floats:
+        """Units of the targets for one unit of the scale, at each prediction."""
+        return np.ones(len(self.graphs)) if self.target_scale is None else self.target_scale.slope(self.decisions)
 
     @property
     def in_training(self) -> NDArray[np.bool_] | None:

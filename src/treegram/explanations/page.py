@@ -113,9 +113,15 @@ def render_summary(explanation: Explanation, n_shown: int) -> str:
         name = str(i) if graphs.graph_names is None else str(graphs.graph_names[i])
         rows.append((name, _shown(explanation.predictions[i]), contrast))
     model = type(split_model(explanation._model)[-1]).__name__
-    more = max(n - n_shown, 0)
     return render(
-        _PACKAGE, "summary.html", rows=rows, model=model, n_graphs=counted(n, "graph"), n_more=more, signed=signed
+        _PACKAGE,
+        "summary.html",
+        rows=rows,
+        model=model,
+        n_graphs=counted(n, "graph"),
+        n_more=max(n - n_shown, 0),
+        scale=explanation.target_scale,
+        signed=signed,
     )
 
 
@@ -176,6 +182,7 @@ def _split_decision(explanation: Explanation, i: int, contrast: Contrast) -> dic
         "column_sum": float(columns.sum()),
         "intercept": intercept,
         "decision": float(values.sum() + columns.sum()) + intercept,
+        "slope": None if explanation.target_scale is None else float(explanation.slopes[i]),
         "top": tuple(top),
         "nodes": nodes,
         "columns": [(explanation.column_names[c], float(columns[c])) for c in top_columns if columns[c]],

@@ -155,12 +155,13 @@ def plot_explanation(
     """
     contrast = explanation._contrast(index, output)
     values = explanation._node_values_of(index, contrast)
+    scale = explanation.target_scale
     word = "decision" if explanation._is_classifier else "prediction"
     if title is None:
         columns = explanation._column_values[index].sum(axis=0)
         decision = values.sum() + (columns + explanation.intercept) @ contrast.combine
         name = f"{contrast.above} rather than {contrast.below}" if explanation._is_classifier else word
-        title = f"{name}: {signed(decision)}"
+        title = f"{name}: {signed(decision if scale is None else float(scale.inverse(decision)))}"
     graph, ax = explanation.graphs[index], new_axes() if ax is None else ax
     if molecule is None:
         plot_graph(graph, values=values, layout=layout, ax=ax, colorbar=False)
@@ -170,7 +171,8 @@ def plot_explanation(
         ax.set_axis_off()
     ax.set_title(title)
     if colorbar:
-        _add_colorbar(ax, values, f"contribution to the {word}", 1.0 if molecule is None else MOLECULE_LIMIT)
+        name = f"contribution to the {word}" + ("" if scale is None else ", on the scale of the targets")
+        _add_colorbar(ax, values, name, 1.0 if molecule is None else MOLECULE_LIMIT)
     return ax
 
 

@@ -78,7 +78,8 @@ def flat_steps(model: Any) -> list[Any]:
 class SearchSummary:
     """A table of the candidates of an automatic model: the largest weights first, then the best scores, then candidates that failed."""
 
-    def __init__(self, records: Sequence[Mapping[str, Any]], score_name: str) -> None:
+    def __init__(self, records: Sequence[Mapping[str, Any]], score_name: str, note: str = "") -> None:
+        self.note = note  # below the table
         self.columns = ("weight", score_name, "graphs", "seconds", "candidate", "reason")
         self.rows = []
         for record in sorted(records, key=_rank):
@@ -99,7 +100,7 @@ class SearchSummary:
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         numbers = ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths[:4], strict=False)) for row in rows]
         lines = [f"{left}  {row[4]:<{widths[4]}}  {row[5]}" for left, row in zip(numbers, rows, strict=True)]
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join(line.rstrip() for line in [*lines, *filter(None, [self.note])])
 
     __repr__ = __str__
 
@@ -108,7 +109,8 @@ class SearchSummary:
             "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(cell)}</{tag}>' for cell in row) + "</tr>"
             for tag, row in [("th", self.columns), *(("td", row) for row in self.rows)]
         )
-        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>{note}"
 
 
 def _rank(record: Mapping[str, Any]) -> tuple[float, float, float]:
@@ -174,7 +176,11 @@ class CombiningModel(GraphModel):
             score last.
         """
         self._check_one_target()
-        return SearchSummary(self.search_results_, self._score_name)
+        return SearchSummary(self.search_results_, self._score_name, self._describe_targets())
+
+    def _describe_targets(self) -> str:
+        """Return a line about the targets; only regressors have one."""
+        return ""
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text: str = super().__repr__(N_CHAR_MAX)

@@ -10,14 +10,17 @@ stated probability, on average over both, whatever the model and however it was 
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treegram._core.errors import ParameterError
+from treegram._core.params import NOTHING, Allowed, Words
 from treegram._core.types import Floats
 from treegram.models.base import check_fit, check_numbers
+from treegram.models.targets import TargetScale
 
 __all__ = ["PredictsIntervals", "PredictsSets"]
 
@@ -65,7 +68,28 @@ class _Calibrated:
 
 
 class PredictsIntervals(_Calibrated):
-    """Mixin for regressors."""
+    """Mixin for regressors, which predict on the scale of their targets, and convert the answers."""
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"target_transform": (Words("auto"), NOTHING)}
+
+    target_transform: str | None
+    target_scale_: TargetScale | None  # None: the plain numbers
+
+    def _to_scale(self, targets: Floats) -> Floats:
+        return targets if self.target_scale_ is None else self.target_scale_.transform(targets)
+
+    def _from_scale(self, scaled: Floats) -> Floats:
+        return scaled if self.target_scale_ is None else self.target_scale_.inverse(scaled)
+
+    def _use_scale(self, scale: TargetScale) -> None:
+        """Remember the scale of the targets; the plain numbers need none."""
+        self.target_scale_ = None if scale.blend == 1.0 else scale
+
+    def _describe_targets(self) -> str:
+        """Return the scale of the targets in words; an empty text if it was not chosen."""
+        if self.target_transform is None or not hasattr(self, "target_scale_"):
+            return ""
+        return f"targets: {self.target_scale_ or 'plain values'}"
 
     def prediction_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Return intervals that contain the targets of new graphs with the given probability.
@@ -87,21 +111,21 @@ class PredictsIntervals(_Calibrated):
         -------
         ndarray of shape (n_graphs, 2)
             Lower and upper ends; infinite if there are fewer than coverage / (1 - coverage) errors. For Gaussian
-            processes, lengths are proportional to the standard deviations.
+            processes, lengths are proportional to the standard deviations, on the scale of the targets; an interval is
+            not symmetric unless this scale is that of the plain numbers.
         """
         largest = self._largest_error(coverage)
-        mean, scale = self._mean_and_scale(X)
-        return np.column_stack([mean - largest * scale, mean + largest * scale])
+        mean, unit = self._mean_and_unit(X)
+        return self._from_scale(np.column_stack([mean - largest * unit, mean + largest * unit]))
 
     def _errors(self, X: Any, targets: NDArray[Any]) -> Floats:
-        mean, scale = self._mean_and_scale(X)
-        errors: Floats = np.abs(check_numbers(targets) - mean) / scale
+        mean, unit = self._mean_and_unit(X)
+        errors: Floats = np.abs(self._to_scale(check_numbers(targets)) - mean) / unit
         return errors
 
-    def _mean_and_scale(self, X: Any) -> tuple[Floats, Floats]:
-        """Return predictions and the unit of their errors, which is above 0."""
-        mean: Floats = self.predict(X)  # type: ignore[attr-defined]
-        return mean, np.ones(len(mean))
+    def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
+        """Return predictions on the scale of the targets, and the unit of their errors, which is above 0."""
+        raise NotImplementedError
 
 
 class PredictsSets(_Calibrated):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -20,14 +20,18 @@ from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_number
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.multi_target import TakesSeveralTargets
 from treegram.models.search import Data, Fits, Score
+from treegram.models.targets import blended_scales, choose_scale, target_scale
 
-__all__ = ["GraphGP", "PredictsByProcess", "decompose", "mean_diagonal"]
+__all__ = ["GraphGP", "PredictsByProcess", "decompose", "distance_from_prior", "mean_diagonal", "predict_left_out"]
+
+USUAL_NOISE = 0.1  # of the variance of the signal: equal molecules, measured twice, differ by about as much
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
     """Mixin for Gaussian processes on a sum of kernels: the last step of ``fit``, and predictions with error bars."""
 
-    intercept_: float  # the mean of the targets
+    intercept_: float  # the mean of the targets on their scale
     _unit: float  # their standard deviation
     dual_coef_: Floats
 
@@ -45,11 +49,31 @@ class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
         return graphs, numbers
 
     def _normalize(self, numbers: Floats, weights: Floats | None = None) -> Floats:
-        """Return the targets minus their mean, divided by their standard deviation."""
+        """Return the targets on their scale, minus their mean, divided by their standard deviation."""
+        numbers = self._to_scale(numbers)
         self.intercept_ = float(np.average(numbers, weights=weights))
         self._unit = float(np.sqrt(np.average((numbers - self.intercept_) ** 2, weights=weights))) or 1.0
         z: Floats = (numbers - self.intercept_) / self._unit
         return z
+
+    def _normal_scores(self, numbers: Floats, weights: Floats | None = None) -> Floats:
+        """Return normal scores of the targets, which suit any targets; the plain numbers, normalized, if they stay plain."""
+        self._use_scale(target_scale(numbers, 1.0 if self.target_transform is None else 0.0))
+        return self._normalize(numbers, weights)
+
+    def _blend(
+        self, numbers: Floats, predict: Callable[[Floats], tuple[Floats, Floats]], weights: Floats | None = None
+    ) -> Floats:
+        """Choose the blend of normal scores and plain numbers by leave-one-out predictions; return normalized targets."""
+        if self.target_scale_ is not None:
+            scales, positions = zip(*blended_scales(numbers), strict=True)
+            left_out = []
+            for of_graphs in positions:
+                center = np.average(of_graphs, weights=weights)
+                mean, std = predict(of_graphs - center)
+                left_out.append((center + mean, std))
+            self._use_scale(scales[choose_scale(numbers, scales, left_out, weights)])
+        return self._normalize(numbers, weights)
 
     def _solve(self, values: Floats, vectors: Floats, products: Floats, noise: float) -> Floats:
         """Set scale and coefficients, from a decomposition of K and its products with z; return leave-one-out errors of z.
@@ -61,9 +85,9 @@ class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
         self.scale_ = float((products**2 / damped).mean())
         self.dual_coef_ = self._unit * (vectors @ (products / damped))
         self._half_inverse = vectors / np.sqrt(damped)  # times its transpose: A
-        diagonal = np.maximum((self._half_inverse**2).sum(axis=1), np.finfo(np.float64).tiny)
+        diagonal = np.maximum((self._half_inverse**2).sum(axis=1), _TINY)
         coefficients = self.dual_coef_ / self._unit
-        spreads = np.sqrt(np.maximum(self.scale_ * diagonal, np.finfo(np.float64).tiny))
+        spreads = np.sqrt(np.maximum(self.scale_ * diagonal, _TINY))
         self.calibration_ = np.sort(np.abs(coefficients) / spreads)
         errors: Floats = coefficients / diagonal
         return errors
@@ -80,10 +104,12 @@ class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
 
         Returns
         -------
-        mean : ndarray of shape (n_graphs,) or (n_graphs, n_targets)
-            A number for each graph, or for each graph and target.
+        median : ndarray of shape (n_graphs,) or (n_graphs, n_targets)
+            A number for each graph, or for each graph and target: the median of its distribution, which is also its mean
+            if the scale of the targets is plain.
         std : ndarray of the same shape
-            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise.
+            Only with ``return_std``: the standard deviation of a new target around the prediction, including its noise;
+            where the distribution is skewed, half the length of the interval that contains 68 %.
             Errors are rarely normal: use ``prediction_interval`` for intervals that contain 90 % of targets. A graph
             whose kernel with itself is 0 gets the mean prior variance of the fitted graphs.
         """
@@ -91,21 +117,41 @@ class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
         if hasattr(self, "estimators_"):
             return self._predict_columns(X, return_std=return_std)
         graphs = as_graphs(X)
-        kernels, noise = self._sum()
-        rows = sum((weight * kernel.transform(graphs) for kernel, weight, _ in kernels), np.zeros((len(graphs), 1)))
-        mean: Floats = rows @ self.dual_coef_ + self.intercept_
+        rows = self._rows(graphs)
+        mean = self._means(rows)
         if not return_std:
-            return mean
+            return self._from_scale(mean)
+        std = self._deviations(graphs, rows)
+        if self.target_scale_ is not None:
+            std = (self._from_scale(mean + std) - self._from_scale(mean - std)) / 2
+        return self._from_scale(mean), std
+
+    def _rows(self, graphs: Graphs) -> Floats:
+        """Return the sum of the kernels with the fitted graphs."""
+        return sum(
+            (weight * kernel.transform(graphs) for kernel, weight, _ in self._sum()[0]), np.zeros((len(graphs), 1))
+        )
+
+    def _means(self, rows: Floats) -> Floats:
+        """Return the predictions on the scale of the targets."""
+        means: Floats = rows @ self.dual_coef_ + self.intercept_
+        return means
+
+    def _deviations(self, graphs: Graphs, rows: Floats) -> Floats:
+        """Return the standard deviations of the targets of graphs, on their scale."""
+        kernels, noise = self._sum()
         prior = np.zeros(len(graphs))
         for kernel, weight, usual in kernels:
             selves = _self_kernels(kernel, graphs)
             prior += weight * np.where(selves > 0, selves, usual)
         left = np.maximum(prior - ((rows @ self._half_inverse) ** 2).sum(axis=1), 0.0) + noise
-        return mean, self._unit * np.sqrt(self.scale_ * left)
+        deviations: Floats = self._unit * np.sqrt(self.scale_ * left)
+        return deviations
 
-    def _mean_and_scale(self, X: Any) -> tuple[Floats, Floats]:
-        mean, std = self.predict(X, return_std=True)
-        return mean, np.maximum(std, np.finfo(np.float64).tiny)
+    def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
+        graphs = as_graphs(X)
+        rows = self._rows(graphs)
+        return self._means(rows), np.maximum(self._deviations(graphs, rows), _TINY)
 
 
 def _self_kernels(kernel: Any, graphs: Any) -> Floats:
@@ -145,6 +191,9 @@ class GraphGP(PredictsByProcess, KernelModel):
         Values to try for each parameter of the kernel; see :class:`GraphSVC`.
     noise : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
         Values to try for the ratio of the variance of the noise to that of the signal, if K has ones on its diagonal.
+    target_transform : {"auto", None}, default="auto"
+        The scale of the targets; see :class:`GraphRegressor`. Candidates are compared on normal scores of the targets, and the
+        scale is chosen for the best.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for their decompositions, as in joblib; -1 means all.
     verbose : int, default=0
@@ -158,15 +207,18 @@ class GraphGP(PredictsByProcess, KernelModel):
     best_params_ : dict
         Parameters for a model without a search: the best kernel, not fitted, an empty ``param_grid``, and noise.
     log_marginal_likelihood_ : float
-        Logarithm of the density of the normalized targets under the best candidate.
+        Logarithm of the density of the normalized targets under the best candidate; with ``target_transform="auto"`` of
+        their normal scores, times the prior of the noise.
     results_ : dict of arrays
         All candidates with their log marginal likelihoods; pass it to ``pandas.DataFrame``.
     scale_ : float
         The factor :math:`s^2`.
     dual_coef_ : ndarray of shape (n_graphs,)
-        Coefficients of the fitted graphs, in units of the targets.
+        Coefficients of the fitted graphs, on the scale of the targets.
     intercept_ : float
-        The mean of the fitted targets.
+        The mean of the fitted targets, on their scale.
+    target_scale_ : TargetScale or None
+        The chosen scale of the targets, which prints in words; None for the plain numbers.
     calibration_ : ndarray of shape (n_graphs,)
         Errors for ``prediction_interval``, in standard deviations, ascending: leave-one-out errors of the fitted
         graphs, or errors on the graphs of ``calibrate``.
@@ -199,6 +251,7 @@ class GraphGP(PredictsByProcess, KernelModel):
     _allowed: ClassVar[Mapping[str, Allowed]] = {"noise": STRENGTHS}
 
     noise: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
+    target_transform: str | None = "auto"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose a kernel, its parameters and the noise, and fit the model on all graphs.
@@ -221,7 +274,7 @@ class GraphGP(PredictsByProcess, KernelModel):
             return self._fit_columns(X, y)
         graphs, numbers = self._read_numbers(X, y)
         noises = check_strengths("noise", self.noise)[::-1]
-        z = self._normalize(numbers)
+        z = self._normal_scores(numbers)
         with one_blas_thread(), verbosely(self.verbose):
             everyone = np.arange(len(z))  # no graph is held out
             result = self._search(Data(graphs, z, None, noises, [(everyone, everyone)]), "noise")
@@ -232,11 +285,14 @@ class GraphGP(PredictsByProcess, KernelModel):
             K = self.kernel_.fit_transform(graphs)
             self._prior = mean_diagonal(K)
             values, vectors = decompose(K)
-            self._solve(values, vectors, vectors.T @ z, self.best_params_["noise"])
+            noise = self.best_params_["noise"]
+            z = self._blend(numbers, lambda of_graphs: predict_left_out(values, vectors, of_graphs, noise))
+            self._solve(values, vectors, vectors.T @ z, noise)
         return self
 
     def _make_score(self, data: Data) -> Score:
-        return partial(_score_likelihoods, y=data.targets, noises=data.strengths)
+        has_prior = self.target_transform is not None
+        return partial(_score_likelihoods, y=data.targets, noises=data.strengths, has_prior=has_prior)
 
     def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
         return [(self.kernel_, 1.0, self._prior)], self.best_params_["noise"]
@@ -251,7 +307,31 @@ def decompose(K: Floats) -> tuple[Floats, Floats]:
     return np.maximum(values, 0.0), vectors
 
 
-def _score_likelihoods(K: Floats, train: Ints, test: Ints, *, y: Floats, noises: Floats) -> tuple[Floats, Fits]:  # noqa: ARG001
+def predict_left_out(values: Floats, vectors: Floats, z: Floats, noise: float) -> tuple[Floats, Floats]:
+    """Return the mean and standard deviation of each z if it is left out, from a decomposition of K; see `_solve`."""
+    products, damped = vectors.T @ z, values + noise
+    diagonal = np.maximum(vectors**2 @ (1.0 / damped), _TINY)
+    scale = float((products**2 / damped).mean())
+    return z - vectors @ (products / damped) / diagonal, np.sqrt(np.maximum(scale / diagonal, _TINY))
+
+
+def distance_from_prior(log_noise: Any) -> Any:
+    """Return the squared distance of the logarithm of the noise from the center of its prior, in standard deviations.
+
+    Near-equal graphs with near-equal targets may agree by chance, and the likelihood then takes all targets for exact.
+    """
+    return (log_noise - np.log(USUAL_NOISE)) ** 2
+
+
+def _score_likelihoods(
+    K: Floats,
+    train: Ints,  # noqa: ARG001
+    test: Ints,  # noqa: ARG001
+    *,
+    y: Floats,
+    noises: Floats,
+    has_prior: bool,
+) -> tuple[Floats, Fits]:
     """Return the logarithm of the density of y for each noise, at the most likely scale, to 9 digits."""
     values, vectors = decompose(K)
     damped = values + noises[:, None]
@@ -259,4 +339,6 @@ def _score_likelihoods(K: Floats, train: Ints, test: Ints, *, y: Floats, noises:
     # For a constant target, the likelihood grows without limit as the scale goes to 0.
     scales = np.maximum(scales, np.finfo(np.float64).tiny)
     likelihoods = -0.5 * (np.log(damped).sum(axis=1) + len(y) * (np.log(2 * np.pi * scales) + 1))
+    if has_prior:
+        likelihoods -= 0.5 * distance_from_prior(np.log(noises / mean_diagonal(K)))
     return np.round(likelihoods, 9), Fits(len(noises))  # the rest is rounding

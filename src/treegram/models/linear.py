@@ -539,7 +539,7 @@ def _newton_step(
     z, z_b = left / diagonal[0], left_b / diagonal[1]
     direction, direction_b = z.copy(), z_b.copy()
     product = _column_sums(left, z) + left_b * z_b
-    enough = (1e-10 if exact else 0.1) * product
+    enough = (1e-4 if exact else 0.1) * product
     for _ in range(_MOST_PRODUCTS):
         u = curvatures * (X @ direction + direction_b)
         image, image_b = X.T @ u + p * direction, u.sum(axis=0)

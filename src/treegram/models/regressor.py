@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -14,7 +13,8 @@ from scipy.optimize import minimize, minimize_scalar
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import parameters
 from treegram._core.types import Floats
-from treegram.kernels.input_checks import outside_level
+from treegram.graphs import Graphs
+from treegram.models import linear
 from treegram.models.auto import (
     Fitted,
     Screening,
@@ -24,13 +24,13 @@ from treegram.models.auto import (
     warn_of_nothing,
 )
 from treegram.models.base import CombiningModel, DecisionParts, check_weights
-from treegram.models.gp import PredictsByProcess, decompose, mean_diagonal
+from treegram.models.gp import PredictsByProcess, decompose, distance_from_prior, mean_diagonal, predict_left_out
 from treegram.models.search import Candidate
+from treegram.models.targets import blended_scales, choose_scale, target_scale
 
 __all__ = ["GraphRegressor", "learn_weights"]
 
 SAMPLE = 600  # at most this many graphs to learn weights on
-MOST = 5000  # at most this many graphs are fitted
 LEAST_SHARE = 0.005  # of a kernel in the sum
 FIRST_NOISE = 0.1
 BOUNDS = (-15.0, 6.0)  # of the logarithms of weights and noise
@@ -42,7 +42,7 @@ MAX_ROUNDS = 100
 class GraphRegressor(PredictsByProcess, CombiningModel):
     r"""Gaussian process regression on graphs, on a sum of kernels with learned weights.
 
-    Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
+    Targets, on a scale that suits them, minus their mean and divided by their standard deviation, are modeled as a sample of
 
     .. math:: y \sim N\Bigl(0, s^2 \bigl(\sum_k w_k K_k + \rho I\bigr)\Bigr)
 
@@ -50,11 +50,20 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     kernel: the logarithms of the weights are normally distributed around equal weights, with standard deviation 1. The
     noise :math:`\rho` and the scale :math:`s^2` also make the targets most likely. No graph is held out.
 
+    The scale of the targets is a blend of their normal scores and the plain numbers: skewed, bounded, heavy-tailed and tied
+    targets become nearly normal, and predictions are converted back.
+
     Parameters
     ----------
     kernels : "auto" or list of GraphKernel, Pipeline or str, default="auto"
         "auto": all candidates that suit the graphs; see :doc:`/models`. Or kernels, pipelines that end in one, or names
         such as "wl", with their own parameters.
+    target_transform : {"auto", None}, default="auto"
+        "auto": targets are learned on normal scores blended with a share of the plain numbers, 0, 0.15, 0.3, 0.5, 0.7 or 1,
+        chosen by the leave-one-out distributions of the targets; predictions are medians, and intervals are not symmetric.
+        The logarithm of the noise has a prior, normal around that of 0.1 with standard deviation 1, so that graphs that are
+        alike and agree by chance do not make error bars too short. None: the plain numbers, without that prior; for targets
+        beyond the range of the fitted ones, which a blend with normal scores expects less.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices, as in joblib; -1 means all. None: the kernels' own number.
     verbose : int, default=0
@@ -73,20 +82,22 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     scale_ : float
         The factor :math:`s^2`.
     dual_coef_ : ndarray of shape (n_graphs,)
-        Coefficients of the fitted graphs, in units of the targets.
+        Coefficients of the fitted graphs, on the scale of the targets.
     intercept_ : float
-        The mean of the fitted targets.
+        The mean of the fitted targets, on their scale.
+    target_scale_ : TargetScale or None
+        The chosen scale of the targets, which prints in words; None for the plain numbers.
     log_marginal_likelihood_ : float
-        Logarithm of the density of the normalized targets.
+        Logarithm of the density of the normalized targets, on their scale.
     calibration_ : ndarray of shape (n_graphs,)
         Errors for ``prediction_interval``, in standard deviations, ascending: leave-one-out errors of the fitted
         graphs, or errors on the graphs of ``calibrate``.
     search_results_ : list of dict
         One record for each kernel: candidate, reason, n_graphs, weight (None if left out), score (R2 of its own leave-one-out
-        predictions), seconds, and a note (why it was left out). ``search_summary()`` returns it as a table.
+        predictions of the normal scores of the targets), seconds, and a note (why it was left out). ``search_summary()`` returns it as a table.
     loo_scores_ : dict
         "rmse", "mae" and "r2" of the leave-one-out predictions of the fitted graphs, in units of the targets. A little
-        optimistic, since weights and noise were chosen with these graphs.
+        optimistic, since weights, noise and scale were chosen with these graphs.
     estimators_ : list of GraphRegressor
         Only if y has several columns: the fitted copies, one for each, which have all the other attributes. Explain
         them one by one: ``explain(model.estimators_[0], X)``.
@@ -102,8 +113,9 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     Weights are learned on at most 600 graphs, evenly drawn from the range of the targets; coefficients, noise and scale
     on up to 5,000. With more, 5,000 are drawn in the same way, with a warning. Nothing is random.
 
-    If left-out graphs are predicted no better than by the mean of the others, ``fit`` warns, and the model predicts the mean
-    of the targets, with their standard deviation, for every graph.
+    If left-out graphs are predicted no better than by the mean of the others, on the scale of the targets, ``fit`` warns, and
+    the model predicts about the median of the targets for every graph, with their quantiles as intervals; with
+    ``target_transform=None`` their mean and standard deviation.
 
     Examples
     --------
@@ -117,6 +129,8 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     """
 
     _score_name = "leave-one-out R2"
+
+    target_transform: str | None = "auto"
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels and the noise, and fit the model on all graphs.
@@ -143,22 +157,17 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         graphs, numbers = self._read_numbers(X, y)
         weights = np.ones(len(numbers)) if sample_weight is None else check_weights(sample_weight, len(numbers))
         ids = np.flatnonzero(weights > 0)
-        if len(ids) > MOST:
-            warnings.warn(
-                f"A Gaussian process on {len(ids):,} graphs takes too long: it is fitted on {MOST:,} of them, evenly drawn from "
-                "the range of the targets. For all of them use Nystroem(kernel) before a linear model.",
-                UserWarning,
-                stacklevel=outside_level(),
-            )
-            ids = ids[evenly_spaced(numbers[ids, None], MOST)]
         if len(ids) < len(numbers):
             graphs, numbers, weights = graphs[ids], numbers[ids], weights[ids]
         weights = weights / weights.mean()
-        z = self._normalize(numbers, weights)
+        z = self._normal_scores(numbers, weights)
         screening = Screening(graphs, z[:, None], weights, is_auto=self._is_auto, verbose=self.verbose)
         with one_blas_thread(), verbosely(self.verbose):
-            candidates = self._candidates(graphs, with_counts=True)
-            self._fit_sum(screening, self._weigh(screening, candidates))
+            if len(numbers) > linear.SWITCH:
+                self._fit_rows(screening, numbers)
+            else:
+                candidates = self._candidates(graphs, with_counts=True)
+                self._fit_sum(screening, self._weigh(screening, candidates), numbers)
         self.search_results_ = screening.records
         return self
 
@@ -175,15 +184,15 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
             candidate.record["note"] = "" if share >= least else f"left out: weight below {LEAST_SHARE}"
         return [parts for parts in zip(fitted, grams, shares.tolist(), strict=True) if parts[2] >= least]
 
-    def _fit_sum(self, screening: Screening, relevant: list[tuple[Fitted, Floats, float]]) -> None:
-        """Fit the relevant kernels on all graphs, add up their Gram matrices, and find noise, scale and coefficients."""
-        z, roots = screening.Y[:, 0], np.sqrt(screening.weights)
-        total = np.zeros((len(z), len(z)))
+    def _fit_sum(self, screening: Screening, relevant: list[tuple[Fitted, Floats, float]], numbers: Floats) -> None:
+        """Fit the relevant kernels on all graphs, add up their Gram matrices, and find the scale, noise and coefficients."""
+        weights, roots = screening.weights, np.sqrt(screening.weights)
+        total = np.zeros((len(roots), len(roots)))
         kept = []
         for candidate, of_sample, share in relevant:
             with screening.leaving_out(candidate.record):
                 kernel, K = candidate.kernel, of_sample
-                if len(K) < len(z):
+                if len(K) < len(roots):
                     kernel, K = screening.fit_kernel(candidate.candidate.kernel, screening.graphs)
                 unit = mean_diagonal(K)
                 total += share / unit * K
@@ -196,28 +205,97 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         for record, weight in zip(records, self.weights_.tolist(), strict=True):
             record["weight"] = weight
         values, vectors = decompose(roots[:, None] * total * (roots / sum(shares)))
+        weighted = roots[:, None] * vectors
+
+        def predict(z: Floats) -> tuple[Floats, Floats]:
+            return predict_left_out(values, weighted, z, np.exp(self._choose_noise(values, weighted.T @ z)))
+
+        z = self._blend(numbers, predict, weights)
         products = vectors.T @ (roots * z)
+        log_noise = self._choose_noise(values, products)
+        errors = self._solve(values, weighted, products, float(np.exp(log_noise)))
+        if learned_nothing((z - errors)[:, None], z[:, None], weights):
+            warn_of_nothing(self._average())
+            if self.target_scale_ is not None:
+                self._use_scale(target_scale(numbers, 0.0))
+                z = self._normalize(numbers, weights)
+                products = vectors.T @ (roots * z)
+            log_noise = NOTHING_BUT_NOISE
+            errors = self._solve(values, weighted, products, float(np.exp(log_noise)))
+        self.noise_ = float(np.exp(log_noise))
+        loss = _minus_log_likelihood(values, products, log_noise)
+        self.log_marginal_likelihood_ = -0.5 * (loss + len(z) * (np.log(2 * np.pi) + 1.0))
+        self.log_marginal_likelihood_ += float(np.log(roots).sum())
+        missed, targets = self._unit * errors, self._unit * z
+        if self.target_scale_ is not None:
+            missed, targets = numbers - self._from_scale(self.intercept_ + targets - missed), numbers
+        self.loo_scores_ = score_errors(missed, targets, weights)
+
+    def _fit_rows(self, screening: Screening, numbers: Floats) -> None:
+        """Fit a linear model on rows for each blend of the targets; keep that with the best distributions of left-out graphs."""
+        weights, Y, best = screening.weights, screening.Y, 0
+        blends = [] if self.target_scale_ is None else blended_scales(numbers)
+        if blends:
+            Y = np.stack([positions for _, positions in blends], axis=1)
+        centers = np.average(Y, axis=0, weights=weights)
+        units = np.sqrt(np.average((Y - centers) ** 2, axis=0, weights=weights))
+        units[units == 0] = 1.0
+        Z = (Y - centers) / units
+        self.blocks_, model = linear.fit_blocks(screening, self._row_candidates(screening.graphs), Z, "squared")
+        spreads = np.sqrt(np.average((model.left_out - Z) ** 2, axis=0, weights=weights))
+        if blends:
+            left_out = [
+                (centers[k] + units[k] * model.left_out[:, k], units[k] * spreads[k]) for k in range(len(blends))
+            ]
+            best = choose_scale(numbers, [scale for scale, _ in blends], left_out, weights)
+            self._use_scale(blends[best][0])
+        z, left_out_z = self._normalize(numbers, weights), model.left_out[:, best]
+        self.weights_, self.alphas_ = model.shares, model.penalties[[best]]
+        self.coefs_ = [self._unit * coefficients[:, [best]] for coefficients in model.coefficients]
+        self.intercept_, mean = self.intercept_ + self._unit * float(model.intercept[best]), self.intercept_
+        if learned_nothing(left_out_z[:, None], z[:, None], weights):
+            warn_of_nothing(self._average())
+            if self.target_scale_ is not None:
+                self._use_scale(target_scale(numbers, 0.0))
+            z, left_out_z = self._normalize(numbers, weights), np.zeros(len(z))
+            mean = self.intercept_
+            self.coefs_ = [np.zeros_like(coefficients) for coefficients in self.coefs_]
+            spreads[best] = 1.0
+        self._spread = self._unit * float(spreads[best])
+        self.calibration_ = np.sort(np.abs(z - left_out_z)) / max(float(spreads[best]), 1e-300)
+        self.loo_scores_ = score_errors(numbers - self._from_scale(mean + self._unit * left_out_z), numbers, weights)
+
+    def _choose_noise(self, values: Floats, products: Floats) -> float:
+        """Return the logarithm of the most likely noise, from a decomposition of K and its products with z."""
 
         def loss(log_noise: float) -> float:
-            damped = values + np.exp(log_noise)
-            return float(np.log(damped).sum() + len(z) * np.log(max((products**2 / damped).mean(), 1e-300)))
+            prior = 0.0 if self.target_transform is None else distance_from_prior(log_noise)
+            return _minus_log_likelihood(values, products, log_noise) + prior
 
-        log_noise = float(minimize_scalar(loss, bounds=BOUNDS, method="bounded").x)
-        vectors = roots[:, None] * vectors
-        errors = self._solve(values, vectors, products, float(np.exp(log_noise)))
-        if learned_nothing((z - errors)[:, None], z[:, None], screening.weights):
-            warn_of_nothing("the mean of the targets")
-            log_noise = NOTHING_BUT_NOISE
-            errors = self._solve(values, vectors, products, float(np.exp(log_noise)))
-        self.noise_ = float(np.exp(log_noise))
-        self.log_marginal_likelihood_ = -0.5 * (loss(log_noise) + len(z) * (np.log(2 * np.pi) + 1.0))
-        self.log_marginal_likelihood_ += float(np.log(roots).sum())
-        self.loo_scores_ = score_errors(self._unit * errors, self._unit * z, screening.weights)
+        return float(minimize_scalar(loss, bounds=BOUNDS, method="bounded").x)
 
     def _describe_choice(self) -> str:
-        if getattr(self, "noise_", 0.0) == np.exp(NOTHING_BUT_NOISE):
-            return "nothing was learned: the mean of the targets"
-        return super()._describe_choice()
+        has_noise_alone = getattr(self, "noise_", 0.0) == np.exp(NOTHING_BUT_NOISE)
+        if has_noise_alone or (hasattr(self, "coefs_") and not any(c.any() for c in self.coefs_)):
+            return f"nothing was learned: the {'mean' if self.target_scale_ is None else 'median'} of the targets"
+        return "; ".join(filter(None, [super()._describe_choice(), self._describe_targets()]))
+
+    def _average(self) -> str:
+        return "the mean of the targets" if self.target_scale_ is None else "about the median of the targets"
+
+    def _rows(self, graphs: Graphs) -> Floats:
+        if not hasattr(self, "blocks_"):
+            return super()._rows(graphs)
+        return sum((block.transform(graphs) @ c for block, c in self._blocks()), np.zeros((len(graphs), 1)))
+
+    def _means(self, rows: Floats) -> Floats:
+        return rows[:, 0] + self.intercept_ if hasattr(self, "blocks_") else super()._means(rows)
+
+    def _deviations(self, graphs: Graphs, rows: Floats) -> Floats:
+        return np.full(len(graphs), self._spread) if hasattr(self, "blocks_") else super()._deviations(graphs, rows)
+
+    def _blocks(self) -> list[tuple[Any, Floats]]:
+        return list(zip(self.blocks_, self.coefs_, strict=True))
 
     def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
         factors = self.weights_ / self._priors
@@ -225,9 +303,17 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
 
     def _decision_parts(self) -> DecisionParts:
         self._check_one_target()
+        if hasattr(self, "blocks_"):
+            return self._blocks(), np.array([self.intercept_]), ("prediction",)
         coefficients = self.dual_coef_[:, None]
         parts = [(kernel, factor * coefficients) for kernel, factor, _ in self._sum()[0]]
         return parts, np.array([self.intercept_]), ("prediction",)
+
+
+def _minus_log_likelihood(values: Floats, products: Floats, log_noise: float) -> float:
+    """Return minus twice the logarithm of the density of z, without a constant; see `PredictsByProcess._solve`."""
+    damped = values + np.exp(log_noise)
+    return float(np.log(damped).sum() + len(products) * np.log(max((products**2 / damped).mean(), 1e-300)))
 
 
 def score_errors(errors: Floats, targets: Floats, weights: Floats) -> dict[str, float]:

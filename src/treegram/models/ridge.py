@@ -32,8 +32,13 @@ from treegram.models.search import (
     choose_by_folds,
     rate,
 )
+from treegram.models.targets import TargetScale, blended_scales, choose_scale
 
 __all__ = ["GraphRidge", "number_folds", "select_ridge"]
+
+Scales = list[
+    tuple[TargetScale, Floats]
+]  # of each blend, with the positions of the training targets; empty: plain numbers
 
 _SMALLEST_WEIGHT = 1e-9  # times the largest: replaces 0 in leave-one-out predictions
 
@@ -48,7 +53,7 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
     .. math:: \hat y(G) = \bar y + \sum_i c_i K(G, G_i), \quad c = (K + \alpha I)^{-1} (y - \bar y)
 
     Here :math:`\bar y` is the mean of the fitted targets, and :math:`\alpha` is ``alpha``. This is
-    :class:`sklearn.kernel_ridge.KernelRidge` on targets minus their mean.
+    :class:`sklearn.kernel_ridge.KernelRidge` on targets minus their mean, on a scale that suits them.
 
     Parameters
     ----------
@@ -63,6 +68,9 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
         ``kernel="precomputed"``.
     alpha : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.1, 1, 10, 100)
         Values of alpha to try: the larger, the closer predictions stay to the mean.
+    target_transform : {"auto", None}, default="auto"
+        The scale of the targets, chosen for each kernel and each alpha by leave-one-out predictions of the training graphs with
+        normal errors; see :class:`GraphRegressor`. Scores are in units of the targets. None: the plain numbers.
     scoring : str, callable or None, default=None
         The score to maximize: the name of a scikit-learn scorer such as "neg_mean_absolute_error", or a function
         ``(model, X, y) -> number``. None: 1 - (mean squared error) / (variance of all fitted targets).
@@ -92,9 +100,11 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
         All candidates with their scores, as in :class:`sklearn.model_selection.GridSearchCV`; pass it to
         ``pandas.DataFrame``.
     dual_coef_ : ndarray of shape (n_graphs,)
-        The coefficients c.
+        The coefficients c, on the scale of the targets.
     intercept_ : float
-        The weighted mean of the fitted targets.
+        The weighted mean of the fitted targets, on their scale.
+    target_scale_ : TargetScale or None
+        The chosen scale of the targets, which prints in words; None for the plain numbers.
     n_fits_ : int
         Number of fits: one for each candidate, fold (leave-one-out counts as a single fold) and alpha.
     estimators_ : list of GraphRidge
@@ -132,6 +142,7 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
     _order = slice(None, None, -1)
 
     alpha: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.1, 1, 10, 100)
+    target_transform: str | None = "auto"
     cv: Any = None
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -185,13 +196,22 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
         return number_folds(n_graphs, min(n_graphs, n_folds), self.random_state)
 
     def _make_score(self, data: Data) -> Score:
-        return partial(_score_ridges, data=data, scorer=check_scoring(self.scoring), leaves_one_out=self.cv is None)
+        folds = {} if self.target_transform is None else {train.tobytes(): train for train, _ in data.splits}
+        scales = {key: _blended_scales(data, train) for key, train in folds.items()}
+        scorer, leaves_one_out = check_scoring(self.scoring), self.cv is None
+        return partial(_score_ridges, data=data, scorer=scorer, leaves_one_out=leaves_one_out, scales=scales)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:
         self.n_fits_ = fits.n_fits
-        self.intercept_ = float(np.average(data.targets, weights=data.weights))
+        z, weights = data.targets, data.weights
         K, best = self.kernel_.fit_transform(data.graphs), np.array([self.best_params_["alpha"]])
-        self.dual_coef_ = _ridge_coefficients(K, data.targets - self.intercept_, best, data.weights).ravel()
+        self.target_scale_ = None
+        scales = [] if self.target_transform is None else _blended_scales(data, np.arange(len(z)))
+        if scales:
+            self._use_scale(scales[_choose_scales(K, z, scales, best, weights)[0][0]][0])
+            z = self._to_scale(z)
+        self.intercept_ = float(np.average(z, weights=weights))
+        self.dual_coef_ = _ridge_coefficients(K, z - self.intercept_, best, weights).ravel()
 
     def predict(self, X: Any) -> Floats:
         """Predict the targets of graphs.
@@ -210,8 +230,15 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
         if hasattr(self, "estimators_"):
             columns: Floats = self._predict_columns(X)
             return columns
+        return self._from_scale(self._predict_on_scale(X))
+
+    def _predict_on_scale(self, X: Any) -> Floats:
         predicted: Floats = self.kernel_.transform(X) @ self.dual_coef_ + self.intercept_
         return predicted
+
+    def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
+        mean = self._predict_on_scale(X)
+        return mean, np.ones(len(mean))
 
 
 # -------------------------------------------------------------------- ridges
@@ -254,41 +281,98 @@ def _predict_ridges(
     return predicted
 
 
+def _predict_on_scales(
+    K: Floats, y: Floats, train: Ints, test: Ints, scales: Scales, alphas: Floats, weights: Floats | None
+) -> Floats:
+    """Return predictions for the test part for each alpha, (n_test, n_alphas), each with the best scale of the training part."""
+    within = K[np.ix_(train, train)]
+    chosen, _ = _choose_scales(within, y[train], scales, alphas, weights)
+    z = np.column_stack([scales[k][1] for k in chosen])
+    center = np.average(z, axis=0, weights=weights)
+    predicted = K[np.ix_(test, train)] @ _ridge_coefficients(within, z - center, alphas, weights) + center
+    return _from_scales(predicted, scales, chosen)
+
+
+def _from_scales(predicted: Floats, scales: Scales, chosen: list[int]) -> Floats:
+    """Return predictions in units of the targets; each column has a scale."""
+    return np.column_stack([scales[k][0].inverse(column) for k, column in zip(chosen, predicted.T, strict=True)])
+
+
 def _ridge_coefficients(K: Floats, y: Floats, alphas: Floats, weights: Floats | None) -> Floats:
-    """Return (K + alpha / weights)^-1 y for all alphas, (n_graphs, n_alphas); negative eigenvalues (rounding) count as 0."""
+    """Return (K + alpha / weights)^-1 y for all alphas, (n_graphs, n_alphas); y is the same for all, or has a column for each.
+
+    Negative eigenvalues (rounding) count as 0.
+    """
     roots = np.ones(len(y)) if weights is None else np.sqrt(weights)
     values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
-    shrunk = vectors @ ((vectors.T @ (roots * y))[:, None] / (np.maximum(values, 0.0)[:, None] + alphas))
+    products = vectors.T @ (roots * y.T).T
+    shrunk = vectors @ (products.reshape(len(y), -1) / (np.maximum(values, 0.0)[:, None] + alphas))
     coefficients: Floats = roots[:, None] * shrunk
     return coefficients
 
 
-def _predict_left_out(K: Floats, y: Floats, alphas: Floats, weights: Floats | None) -> Floats:
-    """Return the leave-one-out predictions of all graphs, (n_graphs, n_alphas).
+def _predict_left_out(K: Floats, targets: Sequence[Floats], alphas: Floats, weights: Floats | None) -> list[Floats]:
+    """Return the leave-one-out predictions of all graphs, (n_graphs, n_alphas), for each array of targets.
 
     With A = K + alpha / weights and m_i the mean of the other targets, the prediction misses y_i by
     (A^-1 (y - m_i))_i / (A^-1)_ii: one eigendecomposition serves all graphs and all alphas.
     """
-    weights = np.ones(len(y)) if weights is None else np.maximum(weights, _SMALLEST_WEIGHT * weights.max())
+    weights = np.ones(len(K)) if weights is None else np.maximum(weights, _SMALLEST_WEIGHT * weights.max())
     roots = np.sqrt(weights)[:, None]
     values, vectors = np.linalg.eigh(roots * K * roots.T)
     inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)  # eigenvalues, (n_graphs, n_alphas)
-    from_targets = vectors @ (vectors.T @ (roots * y[:, None]) * inverse)
     from_ones = vectors @ (vectors.T @ roots * inverse)
-    others = (weights @ y - weights * y) / (weights.sum() - weights)
-    missed = (from_targets - others[:, None] * from_ones) / (roots * (vectors**2 @ inverse))
-    predicted: Floats = y[:, None] - missed
+    diagonal = roots * (vectors**2 @ inverse)
+    predicted = []
+    for y in targets:
+        from_targets = vectors @ (vectors.T @ (roots * y[:, None]) * inverse)
+        others = (weights @ y - weights * y) / (weights.sum() - weights)
+        predicted.append(y[:, None] - (from_targets - others[:, None] * from_ones) / diagonal)
     return predicted
 
 
+def _blended_scales(data: Data, train: Ints) -> Scales:
+    """Return the scales to choose from in the training part; none if its targets stay plain."""
+    scales = blended_scales(data.targets[train], None if data.weights is None else data.weights[train])
+    return [] if scales[0][0].blend == 1.0 else scales
+
+
+def _choose_scales(
+    K: Floats, y: Floats, scales: Scales, alphas: Floats, weights: Floats | None
+) -> tuple[list[int], Floats]:
+    """Return the position of the best scale for each alpha, and the leave-one-out predictions on it, (n_graphs, n_alphas)."""
+    kinds, positions = zip(*scales, strict=True)
+    means = np.array(_predict_left_out(K, positions, alphas, weights))
+    squares = (means - np.array(positions)[:, :, None]) ** 2
+    spreads = np.sqrt(np.average(squares, axis=1, weights=weights))  # (n_scales, n_alphas)
+    chosen = [
+        choose_scale(y, kinds, list(zip(means[:, :, a], spreads[:, a], strict=True)), weights)
+        for a in range(len(alphas))
+    ]
+    return chosen, means[chosen, :, np.arange(len(alphas))].T
+
+
 def _score_ridges(
-    K: Floats, train: Ints, test: Ints, *, data: Data, scorer: Scorer | None, leaves_one_out: bool
+    K: Floats,
+    train: Ints,
+    test: Ints,
+    *,
+    data: Data,
+    scorer: Scorer | None,
+    leaves_one_out: bool,
+    scales: dict[bytes, Scales],
 ) -> tuple[Floats, Fits]:
-    """Return the score on the test part for each alpha."""
+    """Return the score on the test part for each alpha; ``scales`` are those of each training part, by its ids."""
     y, alphas = data.targets, data.strengths
     of_train, of_test = (None if data.weights is None else data.weights[part] for part in (train, test))
-    if leaves_one_out:
-        predicted = _predict_left_out(K, y, alphas, of_train)
+    of_fold = scales.get(train.tobytes(), [])
+    if leaves_one_out and of_fold:
+        chosen, left_out = _choose_scales(K, y, of_fold, alphas, of_train)
+        predicted = _from_scales(left_out, of_fold, chosen)
+    elif leaves_one_out:
+        predicted = _predict_left_out(K, [y], alphas, of_train)[0]
+    elif of_fold:
+        predicted = _predict_on_scales(K, y, train, test, of_fold, alphas, of_train)
     else:
         predicted = _predict_ridges(K, y, train, test, alphas, of_train)
     if scorer is None:

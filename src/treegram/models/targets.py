@@ -2,12 +2,13 @@
 
 A **blend** of normal scores and the plain numbers is a monotone map of the targets. A model fitted on the scale predicts a normal
 distribution there; the map back turns its median into the prediction, and its quantiles into quantiles, exactly. The blend is
-the one whose leave-one-out distributions fit the targets best: see `choose_scale`.
+the one whose leave-one-out distributions fit the targets best: see `choose_scale`. Models with ``target_transform="auto"``
+keep it in ``target_scale_``, which is None if the plain numbers are best, or if there are fewer than three.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,11 +18,13 @@ from scipy.special import ndtri
 
 from treegram._core.types import Floats
 
-__all__ = ["TargetScale", "choose_scale", "mean_pinball_loss", "target_scale"]
+__all__ = ["TargetScale", "blended_scales", "choose_scale", "mean_pinball_loss", "target_scale"]
 
 BLENDS = (0.0, 0.15, 0.3, 0.5, 0.7, 1.0)  # shares of the plain numbers
 QUANTILES = np.linspace(0.05, 0.95, 19)  # whose losses are averaged
 _N_KNOTS = 16
+_DIGITS = 12  # of targets, relative to their range: the rest is rounding
+_LEAST_RANGE = 1e-150  # of targets: squares of smaller numbers are 0
 _N_HALVINGS = 60  # of an interval between two knots: the rest is rounding
 
 
@@ -37,6 +40,11 @@ class TargetScale:
     @cached_property
     def _curve(self) -> PchipInterpolator:
         return PchipInterpolator(self.scaled, self.targets)
+
+    def __str__(self) -> str:
+        if self.blend == 1.0:
+            return "plain values"
+        return f"normal scores blended with {self.blend:g} of the plain values" if self.blend else "normal scores"
 
     def inverse(self, scaled: Floats) -> Floats:
         """Return the targets at positions of the scale."""
@@ -69,45 +77,53 @@ class TargetScale:
 
 def target_scale(y: Floats, blend: float) -> TargetScale:
     """Return the scale of a blend, from 0 for normal scores to 1 for the plain numbers; it follows units of y."""
-    values, counts = np.unique(y, return_counts=True)
-    # The computed deviation of equal numbers may be tiny instead of 0.
-    center, spread = float(y.mean()), float(y.std()) if len(values) > 1 else 1.0
-    if blend == 1.0 or len(values) < 3:
+    lowest, span = float(y.min()), float(np.ptp(y))
+    units = np.round((y - lowest) / (span or 1.0), _DIGITS)
+    values, counts = np.unique(units, return_counts=True)
+    if blend == 1.0 or len(values) < 3 or span < max(_LEAST_RANGE, 10.0**-_DIGITS * float(np.abs(y).max())):
+        # The computed deviation of equal numbers may be tiny instead of 0.
+        center, spread = float(y.mean()), float(y.std()) if len(values) > 1 else 1.0
         return TargetScale(1.0, center + spread * np.array([-1.0, 1.0]), np.array([-1.0, 1.0]), np.full(2, spread))
     scores = ndtri((np.cumsum(counts) - counts / 2) / len(y))  # ties share the middle of their ranks
     positions = np.linspace(scores[0], scores[-1], _N_KNOTS)  # even in scores, not in ranks: fine in the tails
     knots = np.interp(positions, scores, values)
-    scaled = (1.0 - blend) * positions + blend * (knots - center) / spread
+    scaled = (1.0 - blend) * positions + blend * (knots - units.mean()) / units.std()
     curve = PchipInterpolator(scaled, knots)
     deciles = np.interp(ndtri([0.1, 0.9]), positions, scaled)
     ends = scaled[[0, -1]]
     # A decile that is one with the end, because of ties, says nothing of the slope: use the next knot.
     deciles = np.where(np.isclose(deciles, ends), scaled[[1, -2]], deciles)
     slopes = (curve(ends) - curve(deciles)) / (ends - deciles)
-    plain = TargetScale(blend, knots, scaled, slopes)
-    positions = plain.transform(y)
-    center, spread = float(positions.mean()), float(positions.std())
-    return TargetScale(blend, knots, (scaled - center) / spread, slopes * spread)
+    of_units = TargetScale(blend, knots, scaled, slopes).transform(units)
+    center, spread = float(of_units.mean()), float(of_units.std())
+    return TargetScale(blend, lowest + span * knots, (scaled - center) / spread, span * slopes * spread)
 
 
-def choose_scale(y: Floats, predict_left_out: Callable[[Floats], tuple[Floats, Floats]]) -> TargetScale:
-    """Return the scale on which leave-one-out distributions fit the targets best, by mean pinball loss; ties go to normal scores.
+def blended_scales(y: Floats, weights: Floats | None = None) -> list[tuple[TargetScale, Floats]]:
+    """Return the scale of each blend with the positions of y on it; targets of weight 0 have a position, but no influence."""
+    known = y if weights is None else y[weights > 0]
+    scales = [target_scale(known, blend) for blend in BLENDS]
+    return [(scale, scale.transform(y)) for scale in scales]
 
-    ``predict_left_out`` receives targets on a scale, and returns the mean and standard deviation of each target when it is left
-    out.
+
+def choose_scale(
+    y: Floats,
+    scales: Sequence[TargetScale],
+    left_out: Sequence[tuple[Floats, Floats]],
+    weights: Floats | None = None,
+) -> int:
+    """Return the scale on which leave-one-out distributions fit the targets best, by mean pinball loss; ties go to the first.
+
+    ``left_out`` has, for each scale, the mean and the standard deviation of each target when it is left out.
     """
-    scales = [target_scale(y, blend) for blend in BLENDS]
-    losses = []
-    for scale in scales:
-        mean, std = predict_left_out(scale.transform(y))
-        losses.append(mean_pinball_loss(scale, y, mean, std))
-    return scales[int(np.argmin(np.round(losses, 12)))]
+    losses = [mean_pinball_loss(scale, y, *pair, weights) for scale, pair in zip(scales, left_out, strict=True)]
+    return int(np.argmin(np.round(np.array(losses) / (max(losses) or 1.0), _DIGITS)))
 
 
-def mean_pinball_loss(scale: TargetScale, y: Floats, mean: Floats, std: Floats) -> float:
+def mean_pinball_loss(
+    scale: TargetScale, y: Floats, mean: Floats, std: Floats | float, weights: Floats | None = None
+) -> float:
     """Return the mean loss of the quantiles of normal distributions on a scale, in units of the targets."""
-    losses = 0.0
-    for share in QUANTILES:
-        error = y - scale.inverse(mean + std * ndtri(share))
-        losses += float(np.maximum(share * error, (share - 1.0) * error).mean())
-    return losses / len(QUANTILES)
+    errors = y - scale.inverse(mean + std * ndtri(QUANTILES)[:, None])  # (n_quantiles, n_graphs)
+    losses = np.maximum(QUANTILES[:, None] * errors, (QUANTILES[:, None] - 1.0) * errors).mean(axis=0)
+    return float(np.average(losses, weights=weights))

@@ -32,6 +32,7 @@ from treegram.kernels.node_pairs import NodePairKernel, vectors_and_kernel
 from treegram.models.base import SearchSummary, flat_steps
 from treegram.models.linear import BLOCKS, Block, ColumnBlock, FeatureBlock, MapBlock
 from treegram.models.multi_target import TakesSeveralTargets
+from treegram.models.targets import TargetScale
 from treegram.pairsum.maps import Constant, Fourier, PivotMap
 
 __all__ = ["LINEAR_MODELS", "check_pipeline", "learned_state", "restore_state"]
@@ -56,6 +57,8 @@ def learned_state(estimator: Any) -> dict[str, Any] | None:
         _check_nystroem_can_be_saved(estimator)
     if "map_" in state:
         state["map_"] = _map_state(state["map_"])
+    if state.get("target_scale_") is not None:
+        state["target_scale_"] = {name: getattr(state["target_scale_"], name) for name in _TARGET_SCALE}
     return state or None
 
 
@@ -78,6 +81,8 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
     sizes: Sizes = {"2": 2, "n_outputs": 1}  # a classifier of more than two classes has an output for each
     for attribute, rule in rules.items():
         _check(attribute, state.get(attribute), rule.split(), sizes)
+    if state.get("target_scale_") is not None:
+        state["target_scale_"] = TargetScale(**state["target_scale_"])
     vars(estimator).update(state)
     if last_check is not None:
         last_check(estimator)
@@ -235,6 +240,15 @@ def _check_values(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
         raise ModelFileError(f"{name} must be codes and values of labels, of edge labels and of ends of edges")
 
 
+def _check_target_scale(name: str, value: Any, sizes: Sizes) -> None:
+    if not isinstance(value, dict) or value.keys() != _TARGET_SCALE.keys():
+        raise ModelFileError(f"{name} must have {', '.join(_TARGET_SCALE)}")
+    for attribute, rule in _TARGET_SCALE.items():
+        _check(f"{attribute} of {name}", value[attribute], rule.split(), sizes)
+    if sizes["n_knots"] < 2:
+        raise ModelFileError(f"{name} must have at least two knots")
+
+
 def _check_map(name: str, value: Any, sizes: Sizes) -> None:
     kind, *arrays = value
     if kind not in _MAPS:
@@ -387,6 +401,7 @@ _OBJECTS: dict[str, Callable[[str, Any, Sizes], None]] = {
     "records": _check_records,
     "regressor": _check_regressor,
     "scores": _check_scores,
+    "target_scale": _check_target_scale,
     "values": _check_values,
 }
 # A rule is a kind of value and, for numeric arrays, the names of their dimensions; the first array with a name sets its
@@ -396,6 +411,12 @@ _MAPS = {
     "Constant": {},
     "Fourier": {"frequencies": "finite n_attributes n_frequencies"},
     "PivotMap": {"pivots": "finite n_pivots n_attributes", "mixing": "finite n_pivots n_pivots"},
+}
+_TARGET_SCALE = {
+    "blend": "nonnegative",
+    "targets": "ascending n_knots",
+    "scaled": "increasing n_knots",
+    "slopes": "positive 2",
 }
 _CALIBRATED = {"calibration_": "optional ascending *"}
 _SEARCHED = {"kernel_": "kernel", "best_params_": "dict", **_CALIBRATED}
@@ -412,6 +433,7 @@ _PROCESS = {
     "log_marginal_likelihood_": "finite",
     "scale_": "nonnegative",
     "_unit": "nonnegative",
+    "target_scale_": "optional target_scale",
     "_half_inverse": "finite n_graphs n_graphs",
 }
 _SEVERAL = {"estimators_": "each regressor"}  # of a regressor of several targets
@@ -444,7 +466,13 @@ _RULES: dict[str, dict[str, str]] = {
     },
     "GraphGP": {**_SEARCHED, **_PROCESS, "_prior": "nonnegative"},
     "GraphRegressor": {**_COMBINED, **_PROCESS, "noise_": "nonnegative", "_priors": "positive n_entries"},
-    "GraphRidge": {**_SEARCHED, "dual_coef_": "finite n_graphs", "intercept_": "finite", "best_score_": "finite"},
+    "GraphRidge": {
+        **_SEARCHED,
+        "dual_coef_": "finite n_graphs",
+        "intercept_": "finite",
+        "best_score_": "finite",
+        "target_scale_": "optional target_scale",
+    },
     "GraphSVC": {
         **_SEARCHED,
         "classes_": "classes",
@@ -490,6 +518,13 @@ _RULES_OF_ROWS: dict[str, dict[str, str]] = {  # of automatic models of very man
         "intercept_": "finite n_outputs",
         "temperature_": "positive",
     },
+}
+_RULES_OF_ROWS["GraphRegressor"] = {
+    **_ROWS,
+    "alphas_": "positive n_outputs",
+    "intercept_": "finite",
+    "_spread": "nonnegative",
+    "target_scale_": "optional target_scale",
 }
 _BLOCK_RULES = {
     "FeatureBlock": {"name": "str", "kernel_": "kernel", "codes": "codes n_columns", "scales": "positive n_columns"},
