@@ -575,7 +575,7 @@ class Part:
     weights: Floats  # of fitted graphs or, with a feature map, of its columns: (n_columns, n_outputs)
     graphs: Graphs
     factors: Floats  # of each graph's values
-    feature_map: FeatureMap | Block | None = None  # of a linear model on its rows
+    feature_map: Any = None  # a FeatureMap or a block, of a linear model on its rows
     numbers: Ints | None = None  # positions of the fitted graphs among the training graphs, if some were left out
 
     @property

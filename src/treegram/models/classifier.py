@@ -75,12 +75,16 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
     kernels_ : list of GraphKernel or Pipeline
         The kernels of the stack, fitted.
     weights_ : ndarray of shape (n_kernels,)
-        Their weights, which sum to 1, the largest first; each is at least 0.03.
+        Their weights, which sum to 1, the largest first; each is at least 0.03. In a linear model on rows, the shares of
+        the blocks of the variance of the decisions about left-out graphs.
     alphas_ : ndarray of shape (n_kernels,)
-        The strength of regularization of each model.
+        The strength of regularization of each model; in a linear model on rows, that of each output.
     dual_coefs_ : list of ndarray of shape (n_fitted, n_outputs)
         For each kernel, the coefficients of its fitted graphs, times its weight. There is one output for two classes, and one
         for each class otherwise.
+    blocks_, coefs_ : list
+        Only with more than 6,000 graphs, instead of ``kernels_``, ``dual_coefs_`` and ``train_codes_``: the blocks of rows, each
+        with its ``name``, and their coefficients, (n_columns, n_outputs).
     intercept_ : ndarray of shape (n_outputs,)
         The number added to the weighted sums of kernels.
     train_codes_ : ndarray of shape (n_fitted,)
@@ -91,7 +95,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
         Errors for ``prediction_set``, ascending: minus the probability of the true class, for each fitted graph when it
         is left out, or for the graphs of ``calibrate``.
     loo_decisions_ : ndarray of shape (n_graphs,) or (n_graphs, n_classes)
-        Leave-one-out decisions about the fitted graphs.
+        Leave-one-out decisions about the fitted graphs; with more than 6,000, about each when its third of them is left out.
     loo_scores_ : dict
         What they are worth: "accuracy", "largest_class" (the accuracy of always predicting the largest class) and "auc"
         (area under the ROC curve; for more than two classes, the mean over each against the rest). A little optimistic,
@@ -110,9 +114,14 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
     -----
     Kernels and transformers learn from the fitted graphs, never from a class. Candidates of "auto" are screened on a third of
     the graphs, at least 300 and at most 1,000, and the best five are fitted on all. With more than 2,000 graphs, only
-    the best three are, with the strengths found on the sample. With more than 6,000, models are combinations of kernels
-    with 4,000 graphs, evenly drawn from the classes, fitted to all: time and memory then grow linearly. Nothing is
-    random.
+    the best three are, with the strengths found on the sample. A candidate whose cost is out of proportion is left out, with
+    a note in ``search_results_``. Nothing is random.
+
+    With more than 6,000 graphs, there is one linear model on sparse rows, fitted to all graphs by logistic loss, in time and memory that
+    grow linearly: colors and pairs of nodes, counts of rare ones more than of frequent ones, a piecewise linear function of each
+    number of whole graphs, and mapped rows of vectors, side by side. ``kernels`` then names the kernels whose features are used; those
+    without explicit ones are mapped by :class:`FeatureMap` or :class:`Nystroem`. Decisions are logarithms of odds. The model
+    keeps no graphs but one with each label, and explanations have no training graphs.
 
     If the stack predicts left-out graphs no better than the shares of the classes do, ``fit`` warns, and the model predicts
     these shares for every graph.
@@ -202,8 +211,8 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
         """Fit a linear model on rows; return the decisions about the graphs of left-out folds."""
         candidates = self._row_candidates(screening.graphs)
         self.blocks_, model = linear.fit_blocks(screening, candidates, (screening.Y + 1) / 2, "logistic")
-        self.coefs_, self.intercept_, self.weights_ = model.coefficients, model.intercept, model.shares
-        self.alphas_ = model.penalties
+        self.coefs_, self.weights_, self.alphas_ = model.coefficients, model.shares, model.penalties
+        self.intercept_ = model.intercept
         return model.left_out
 
     def _predict_shares(self, codes: Ints, weights: Floats) -> Floats:

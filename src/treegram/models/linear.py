@@ -265,7 +265,7 @@ BLOCKS: dict[str, type[Block]] = {cls.__name__: cls for cls in (FeatureBlock, Co
 
 def linear_candidates(graphs: Graphs, n_jobs: int | None = None) -> list[Candidate]:
     """Return the blocks that suit the graphs, as kernels whose features they have."""
-    options = {"use_edge_labels": graphs.edge_labels is not None}
+    options: dict[str, Any] = {"use_edge_labels": graphs.edge_labels is not None}
     colors, pairs = WLOA(5, **options), NSPDK(radius=1, distance=3, **options)
     labels = [DropAttributes()] if graphs.n_attributes else []
     candidates = [

@@ -320,7 +320,8 @@ def _restore_blocks(model: Any) -> None:
 def _restore_block(kind: Any, *values: Any) -> Block:
     if kind not in BLOCKS:
         raise ModelFileError(f"{kind!r} is not a kind of block")
-    block, sizes = BLOCKS[kind](*values), {}
+    block = BLOCKS[kind](*values)
+    sizes: Sizes = {}
     for attribute, rule in _BLOCK_RULES[kind].items():
         _check(f"{attribute} of a block", getattr(block, attribute), rule.split(), sizes)
     if block.steps is not None and not isinstance(block.steps, Pipeline):
