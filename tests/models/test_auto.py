@@ -428,11 +428,11 @@ def test_candidate_may_fail_for_any_reason(kind, error, digits, monkeypatch):
     monkeypatch.setattr("treegram.models.regressor.SAMPLE", 30)
     fit_kernel = auto.Screening.fit_kernel
 
-    def fail(screening, kernel, some_graphs, landmarks=None):
+    def fail(screening, kernel, some_graphs):
         text = repr(kernel)
         if "ODDST" in text or ("whiten" in text and len(some_graphs) == 40):
             raise error
-        return fit_kernel(screening, kernel, some_graphs, landmarks)
+        return fit_kernel(screening, kernel, some_graphs)
 
     monkeypatch.setattr(auto.Screening, "fit_kernel", fail)
     model = kind().fit(graphs, y if kind is GraphClassifier else [graph.attributes[:, 2].mean() for graph in graphs])

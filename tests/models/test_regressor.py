@@ -134,14 +134,6 @@ def test_weights_are_learned_on_a_subsample(ink, fitted, monkeypatch):
     assert model.score(graphs[80:], y[80:]) > fitted.score(graphs[80:], y[80:]) - 0.1
 
 
-def test_too_many_graphs_warn(ink, monkeypatch):
-    monkeypatch.setattr(regressor, "MOST", 50)
-    graphs, y = ink
-    with pytest.warns(UserWarning, match="fitted on 50 of them"):
-        model = GraphRegressor(["wlcl"]).fit(graphs[:80], y[:80])
-    assert len(model.dual_coef_) == 50
-
-
 def test_model_files(ink, fitted, tmp_path):
     graphs, _ = ink
     save_model(fitted, tmp_path / "model.tgm")

@@ -31,6 +31,7 @@ from treegram.kernels import FeatureMap, KernelSum, Nystroem
 from treegram.kernels.attribution import column_weights, kernel_contributions
 from treegram.kernels.explicit import HasFeatures
 from treegram.models.base import flat_steps
+from treegram.models.linear import Block
 from treegram.models.solver import one_against_rest
 from treegram.models.targets import TargetScale
 from treegram.pairsum.tiles import inverse_roots
@@ -542,7 +543,8 @@ class Explanation:
 
     @property
     def _compares_graphs(self) -> bool:
-        return not any(part.feature_map for part in self._parts)
+        is_linear = any(part.feature_map for part in self._parts)
+        return not is_linear and (len(self._parts) == 1 or all(part.numbers is None for part in self._parts))
 
     @property
     def _is_classifier(self) -> bool:
@@ -654,7 +656,7 @@ class Part:
     weights: Floats  # of fitted graphs or, with a feature map, of its columns: (n_columns, n_outputs)
     graphs: Graphs
     factors: Floats  # of each graph's values
-    feature_map: FeatureMap | None = None  # of a linear model on its rows
+    feature_map: Any = None  # a FeatureMap or a block, of a linear model on its rows
     numbers: Ints | None = None  # positions of the fitted graphs among the training graphs, if some were left out
 
     @property
@@ -693,6 +695,8 @@ class Part:
 
     def tabulate(self) -> FeatureTable | None:
         """Return the contributions of the features; None for a kernel without explicit ones."""
+        if self.has_columns:
+            return None
         if self.feature_map is not None:
             return FeatureTable(*self.feature_map._feature_contributions(self.graphs, self.weights))
         if not isinstance(self.kernel, HasFeatures) or self.kernel.normalize == "tanimoto":
@@ -734,10 +738,13 @@ def _read_model(model: Any, X: Any) -> tuple[Graphs, list[Part], Floats, tuple[A
 
 def _make_part(kernel: Any, weights: Floats, X: Graphs, features: Any, outputs: tuple[Any, ...], final: Any) -> Part:
     """Apply the steps before a kernel, and check that its weights fit: compiled code does not check their number."""
+    if isinstance(kernel, Block):
+        X, features = kernel.prepare(X), kernel.features
+        kernel = features.kernel_
     *steps, kernel = flat_steps(kernel)
     for step in steps:
         X = step.transform(X)
-    X = kernel._check_like_fitted(X)
+    X = X if isinstance(kernel, Block) else kernel._check_like_fitted(X)
     n_columns = len(kernel.graphs_) if features is None else features.n_features_out_
     if weights.shape != (n_columns, len(outputs)):
         raise ParameterError(

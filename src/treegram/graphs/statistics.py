@@ -23,7 +23,7 @@ from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 
-__all__ = ["GraphStatistics"]
+__all__ = ["CodedValues", "GraphStatistics"]
 
 SUMMARIES = ("mean", "std", "min", "q25", "median", "q75", "max")
 MAX_DEGREE = 4  # larger degrees have no column of their own
@@ -109,15 +109,25 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         self._check_parameters()
         graphs = as_graphs(X)
         self._directed, self._has_nodes, self._has_edges = graphs.directed, graphs.n_nodes > 0, graphs.n_edges > 0
-        self._labels = _Shares("label", _node_labels(graphs), self.max_labels)
-        self._edge_labels = _Shares("edge_label", _edge_labels(graphs), self.max_labels)
-        ends = _edge_ends(graphs) if len(self._labels.names) > 1 else _Coded()  # one node label says nothing about ends
-        self._edge_ends = _Shares("edge", ends, self.max_labels)
+        labels = _most_frequent(_node_labels(graphs), self.max_labels)
+        # One node label says nothing about ends.
+        ends = _most_frequent(_edge_ends(graphs) if len(labels.values) > 1 else CodedValues(), self.max_labels)
+        self._set_values(labels, _most_frequent(_edge_labels(graphs), self.max_labels), ends)
         self._attributes = _names(graphs.n_attributes, graphs.attribute_names, "")
         self._edge_attributes = _names(graphs.n_edge_attributes, graphs.edge_attribute_names, "edge_")
-        self.n_attributes_in_ = graphs.n_attributes
-        self.feature_names_out_ = [name for names, _ in self._blocks(graphs[:0]) for name in names]
+        self._name_columns()
         return self
+
+    def _set_values(self, labels: CodedValues, edge_labels: CodedValues, edge_ends: CodedValues) -> None:
+        """Give the most frequent values their columns."""
+        self._values = labels, edge_labels, edge_ends
+        self._labels = _Shares("label", labels, self.max_labels)
+        self._edge_labels = _Shares("edge_label", edge_labels, self.max_labels)
+        self._edge_ends = _Shares("edge", edge_ends, self.max_labels)
+
+    def _name_columns(self) -> None:
+        self.n_attributes_in_ = len(self._attributes)
+        self.feature_names_out_ = [name for names, _ in self._blocks(Graphs.from_edges([])) for name in names]
 
     def transform(self, X: Any) -> Floats:
         """Compute the table.
@@ -208,38 +218,38 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
 # -------------------------------------------------------------------- discrete values
 
 
-class _Coded(NamedTuple):
+class CodedValues(NamedTuple):
     """The discrete values of all nodes or edges, as positions among the distinct ones; empty if there are none."""
 
     codes: Ints = np.empty(0, np.int64)
     values: Sequence[Hashable] = ()
 
 
-def _node_labels(graphs: Graphs) -> _Coded:
-    return _Coded() if graphs.labels is None else _Coded(graphs.labels, graphs.label_values)
+def _node_labels(graphs: Graphs) -> CodedValues:
+    return CodedValues() if graphs.labels is None else CodedValues(graphs.labels, graphs.label_values)
 
 
-def _edge_labels(graphs: Graphs) -> _Coded:
+def _edge_labels(graphs: Graphs) -> CodedValues:
     """Return the label of each edge; undirected edges count once."""
     if graphs.edge_labels is None:
-        return _Coded()
-    return _Coded(graphs.edge_labels[graphs._edge_arcs()], graphs.edge_label_values)
+        return CodedValues()
+    return CodedValues(graphs.edge_labels[graphs._edge_arcs()], graphs.edge_label_values)
 
 
-def _edge_ends(graphs: Graphs) -> _Coded:
+def _edge_ends(graphs: Graphs) -> CodedValues:
     """Return the labels of both ends of each edge, with its own in between; ends of undirected edges are sorted."""
     if graphs.labels is None:
-        return _Coded()
+        return CodedValues()
     ends = graphs.labels[graphs.edges()]
     first, second = (ends if graphs.directed else np.sort(ends, axis=1)).T
-    columns = [_Coded(first, graphs.label_values), _Coded(second, graphs.label_values)]
+    columns = [CodedValues(first, graphs.label_values), CodedValues(second, graphs.label_values)]
     if graphs.edge_labels is not None:
         columns.insert(1, _edge_labels(graphs))
     shape = tuple(len(column.values) for column in columns)
     joined = np.ravel_multi_index([column.codes for column in columns], shape)
     numbers, codes = np.unique(joined, return_inverse=True)
     rows = zip(*np.unravel_index(numbers, shape), strict=True)
-    return _Coded(codes, [tuple(column.values[i] for i, column in zip(row, columns, strict=True)) for row in rows])
+    return CodedValues(codes, [tuple(column.values[i] for i, column in zip(row, columns, strict=True)) for row in rows])
 
 
 def _edge_starts(graphs: Graphs) -> tuple[Ints, Ints]:
@@ -248,13 +258,19 @@ def _edge_starts(graphs: Graphs) -> tuple[Ints, Ints]:
     return np.searchsorted(arcs, graphs.indptr[graphs.offsets]), arcs
 
 
+def _most_frequent(coded: CodedValues, n_most: int) -> CodedValues:
+    """Return the most frequent values with their codes, and one more to tell that there are others."""
+    counts = np.bincount(coded.codes, minlength=len(coded.values))
+    used = np.argsort(-counts, kind="stable")[: min(np.count_nonzero(counts), n_most + 1)]
+    return CodedValues(used, [coded.values[code] for code in used])
+
+
 class _Shares:
     """Columns of discrete values: one for each frequent value, and one for all others if there are any."""
 
-    def __init__(self, prefix: str, coded: _Coded, n_most: int) -> None:
-        counts = np.bincount(coded.codes, minlength=len(coded.values))
-        used = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-        values = [coded.values[code] for code in np.sort(used[:n_most])]
+    def __init__(self, prefix: str, most_frequent: CodedValues, n_most: int) -> None:
+        used = most_frequent.values
+        values = [used[i] for i in np.argsort(most_frequent.codes[:n_most])]
         texts = [_text(value) for value in values]
         self.columns = {value: i for i, value in enumerate(values)}
         self.names = [
@@ -263,9 +279,9 @@ class _Shares:
         ]
         if len(used) > n_most:
             self.names.append(f"{prefix}=(other)")
-        self.frequent = [coded.values[code] for code in used[: min(MAX_MEANS, n_most)]] if len(used) > 1 else []
+        self.frequent = list(used[: min(MAX_MEANS, n_most)]) if len(used) > 1 else []
 
-    def shares(self, starts: Ints, coded: _Coded) -> tuple[list[str], Floats]:
+    def shares(self, starts: Ints, coded: CodedValues) -> tuple[list[str], Floats]:
         """Return the names of the columns and their values."""
         columns = np.array([self.columns.get(value, len(self.columns)) for value in coded.values], dtype=np.int64)
         if not len(coded.codes):  # graphs without nodes or edges, or without labels

@@ -31,7 +31,7 @@ from treegram.pairsum.tiles import inverse_roots
 from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, spread_rows
 from treegram.structure.features import Features
 
-__all__ = ["FeatureMap"]
+__all__ = ["FeatureMap", "NamedFeatures", "graphs_of_each_label"]
 
 Rows: TypeAlias = Floats | sp.csr_matrix
 NamedFeatures: TypeAlias = tuple[
@@ -176,7 +176,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         self.map_: Any = None
         if isinstance(kernel, NodePairKernel):
             self._learn_map(kernel, graphs)
-            graphs = _graphs_of_each_label(graphs)
+            graphs = graphs_of_each_label(graphs)
         self.kernel_: Any = kernel.fit(graphs)
         return self
 
@@ -322,7 +322,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         return features, per_value
 
 
-def _graphs_of_each_label(graphs: Graphs) -> Graphs:
+def graphs_of_each_label(graphs: Graphs) -> Graphs:
     """Return the first graph with each label; the first with nodes for graphs without labels."""
     nodes = (
         np.arange(min(graphs.n_nodes, 1)) if graphs.labels is None else np.unique(graphs.labels, return_index=True)[1]

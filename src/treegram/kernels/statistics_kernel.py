@@ -23,7 +23,7 @@ from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.input_checks import refuse_unlike
 
-__all__ = ["StatisticsKernel"]
+__all__ = ["DIGITS", "StatisticsKernel", "given_columns"]
 
 ROWS_PER_TASK = 256
 DIGITS = 10  # of a column, in units of its largest value: values that differ by less are equal up to rounding
@@ -158,13 +158,7 @@ class StatisticsKernel(GraphKernel):
 
     def _given(self, graphs: Graphs) -> tuple[Floats, list[str]]:
         """Return the graph attributes that are used, and their names."""
-        columns, names = graphs.graph_attributes, graphs.graph_attribute_names
-        if columns is None and len(graphs):
-            raise InvalidGraphError(
-                f"StatisticsKernel with columns 'graph_attributes' or 'both' needs graphs with graph_attributes; got {graphs!r}. Pass "
-                "graph_attributes when creating the collection, for molecules descriptors='rdkit2d', or use columns='statistics'."
-            )
-        columns = np.empty((0, 0)) if columns is None else columns
+        columns, names = given_columns(graphs), graphs.graph_attribute_names
         groups = column_groups(names, columns.shape[1])
         if self.group is not None and self.group not in groups and len(graphs):
             hint = suggest(self.group, groups) or f"; these graphs have {', '.join(map(repr, groups)) or 'no columns'}."
@@ -228,6 +222,19 @@ class StatisticsKernel(GraphKernel):
         parts[~new.has_data] = 0.0
         parts[~new.has_data, :1] = -constant
         return parts, constant, self.feature_names_in_
+
+
+def given_columns(graphs: Graphs) -> Floats:
+    """Return the graph attributes; raise for graphs without any."""
+    columns = graphs.graph_attributes
+    if columns is None:
+        if len(graphs):
+            raise InvalidGraphError(
+                f"StatisticsKernel with columns 'graph_attributes' or 'both' needs graphs with graph_attributes; got {graphs!r}. Pass "
+                "graph_attributes when creating the collection, for molecules descriptors='rdkit2d', or use columns='statistics'."
+            )
+        return np.empty((0, 0))
+    return np.asarray(columns)
 
 
 class _Ranks:

@@ -13,8 +13,7 @@ in closed form, all leave-one-out predictions, so kernels, strengths and combina
 predictions of models with non-negative weights that sum to 1, learned from the leave-one-out predictions.
 
 **Screening** fits candidates on a sample first, which costs little more than their Gram matrices; only the best few are fitted
-on all graphs. If there are very many graphs, models are combinations of kernels with some of them, the **landmarks**,
-fitted to all.
+on all graphs. Very many graphs have a model of their own: see ``linear``.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize, minimize_scalar, nnls
 from scipy.special import log_softmax
@@ -51,6 +50,7 @@ from treegram.graphs.transforms import (
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
 from treegram.kernels.input_checks import outside_level
 from treegram.models.applicability import spread_ids
+from treegram.models.forecast import out_of_proportion
 from treegram.models.search import Candidate, with_jobs
 
 __all__ = [
@@ -80,12 +80,10 @@ AUTO_VERSION = "4"
 
 SMALL_SAMPLE, LARGE_SAMPLE = 300, 1000  # graphs for screening: a third of all, but within these bounds
 MANY = 2000  # graphs; above this, strengths are those of the sample, and fewer candidates go on
-TOO_MANY, N_LANDMARKS = 6000, 4000  # graphs; above TOO_MANY, landmarks are used
 MOST_PARTS = 4  # of labels that are tuples: parts that are views, the first with all structures
 N_FINALISTS, N_FINALISTS_OF_MANY = 5, 3  # candidates that go on from the sample to a stack
 LEAST_SHARE = 0.03  # of a model in a stack
 ALPHAS = np.logspace(-4, 1, 11)
-_JITTER = 1e-8  # times the mean diagonal: landmarks may be equal
 _NOTHING = 0.95, 6.0  # share of the error of the mean, and graphs of which it may come closer: see `learned_nothing`
 _UNKNOWN = 2.0  # graphs of unknown class in the fit of a temperature
 _DIGITS = 12  # of errors that are compared: the rest is rounding
@@ -255,30 +253,22 @@ class LeastSquares:
     """A fitted least-squares model, with its leave-one-out predictions of the fitted graphs."""
 
     alpha: float
-    coefficients: Floats  # (n_landmarks, n_outputs), of K itself
+    coefficients: Floats  # (n_graphs, n_outputs), of K itself
     intercept: Floats  # (n_outputs,)
     loo_predictions: Floats  # (n_graphs, n_outputs)
     error: float  # their mean squared error
 
 
-def fit_least_squares(
-    K: Floats, Y: Floats, weights: Floats, landmarks: Ints | None = None, *, alpha: float | None = None
-) -> LeastSquares:
+def fit_least_squares(K: Floats, Y: Floats, weights: Floats, *, alpha: float | None = None) -> LeastSquares:
     """Fit a model, by default with the alpha of the smallest leave-one-out error; ties go to the largest alpha.
 
-    ``K`` has a row for each graph and a column for each graph or, with ``landmarks``, for each landmark. Predictions
-    are then combinations of kernels with the landmarks alone, fitted to all graphs, and alpha must be given. A weight
-    of 0 is treated as a very small one.
+    A weight of 0 is treated as a very small one.
     """
     weights = np.maximum(weights, 1e-9 * weights.max())
     roots = np.sqrt(weights)[:, None]
-    square = K if landmarks is None else K[landmarks]
-    unit = float(square.diagonal().mean()) or 1.0
+    unit = float(K.diagonal().mean()) or 1.0
     K = K / unit + 1.0
-    if landmarks is not None:
-        assert alpha is not None
-        coefficients, residuals = _solve_landmarks(K, roots * Y, roots, landmarks, alpha)
-    elif alpha is not None:
+    if alpha is not None:
         coefficients, residuals = _solve(K, roots * Y, roots, alpha)
     else:
         alpha, coefficients, residuals = _solve_all(K, roots * Y, roots)
@@ -344,21 +334,6 @@ def _solve(K: Floats, targets: Floats, roots: Floats, alpha: float) -> tuple[Flo
     solved = cho_solve((L, True), targets)
     inverse = dpotri(L, lower=1, overwrite_c=1)[0]
     return roots * solved, solved / inverse.diagonal()[:, None]
-
-
-def _solve_landmarks(K: Floats, targets: Floats, roots: Floats, landmarks: Ints, alpha: float) -> tuple[Floats, Floats]:
-    """Return coefficients of the landmarks and residuals for one alpha; time grows linearly with the other graphs."""
-    square = K[landmarks]
-    square[np.diag_indices(len(square))] += _JITTER * square.diagonal().mean()
-    L = cholesky(square, lower=True, overwrite_a=True)
-    features = solve_triangular(L, (roots * K).T, lower=True, overwrite_b=True)  # (n_landmarks, n_graphs)
-    A = features @ features.T
-    A[np.diag_indices(len(A))] += alpha
-    root = cholesky(A, lower=True, overwrite_a=True)
-    solved = cho_solve((root, True), features @ targets)
-    residuals = targets - features.T @ solved
-    leverages = (solve_triangular(root, features, lower=True) ** 2).sum(axis=0)
-    return solve_triangular(L.T, solved, lower=False), residuals / (1.0 - leverages)[:, None]
 
 
 def stack(loo_predictions: Sequence[Floats], Y: Floats, weights: Floats) -> Floats:
@@ -479,21 +454,16 @@ class Screening:
         candidate.
         """
         graphs, Y, weights = self.graphs[ids], self.Y[ids], self.weights[ids]
-        landmarks = evenly_spaced(Y, N_LANDMARKS) if len(ids) > TOO_MANY else None
         fitted: list[Fitted] = []
         for i, candidate in enumerate(track(candidates, len(candidates), f"trying kernels on {len(ids):,} graphs")):
-            record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason, "n_graphs": len(ids)}
-            record |= {"weight": None, "score": None, "seconds": 0.0, "note": ""}
-            self.records.append(record)
+            record = self.add_record(candidate, len(ids))
             with self.leaving_out(record):
                 start = time.monotonic()
-                kernel, K = self.fit_kernel(candidate.kernel, graphs, landmarks)
-                model = fit_least_squares(K, Y, weights, landmarks, alpha=None if alphas is None else alphas[i])
+                kernel, K = self.fit_kernel(candidate.kernel, graphs)
+                model = fit_least_squares(K, Y, weights, alpha=None if alphas is None else alphas[i])
                 score = self._score(model.loo_predictions, ids)
                 record |= {"score": score, "seconds": time.monotonic() - start}
-                columns = np.arange(len(ids)) if landmarks is None else landmarks
-                rows, selves = K[columns[spread_ids(len(columns))]], K[columns, np.arange(len(columns))]
-                fitted.append(Fitted(candidate, kernel, model, record, rows, selves))
+                fitted.append(Fitted(candidate, kernel, model, record, K[spread_ids(len(ids))], K.diagonal().copy()))
                 if keep is not None:
                     keep(K)
                 if self.verbose:
@@ -501,6 +471,20 @@ class Screening:
         if not fitted:
             raise_failures(self.records[-len(candidates) :])
         return fitted
+
+    def affordable(self, candidates: Sequence[Candidate], graphs: Graphs) -> list[Candidate]:
+        """Return the candidates of "auto" whose cost on some graphs is not out of proportion; note the others."""
+        notes = out_of_proportion(candidates, graphs) if self.is_auto else {}
+        for i, note in notes.items():
+            self.add_record(candidates[i], len(graphs))["note"] = note
+        return [candidate for i, candidate in enumerate(candidates) if i not in notes]
+
+    def add_record(self, candidate: Candidate, n_graphs: int) -> dict[str, Any]:
+        """Return a new record of a candidate, the last of all."""
+        record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason, "n_graphs": n_graphs}
+        record |= {"weight": None, "score": None, "seconds": 0.0, "note": ""}
+        self.records.append(record)
+        return record
 
     @contextlib.contextmanager
     def leaving_out(self, record: dict[str, Any]) -> Iterator[None]:
@@ -526,19 +510,13 @@ class Screening:
         variance = np.average((Y - mean) ** 2, axis=0, weights=weights).mean()
         return 1.0 - float(np.average((predictions - Y) ** 2, axis=0, weights=weights).mean() / (variance or 1.0))
 
-    def fit_kernel(self, kernel: Any, graphs: Graphs, landmarks: Ints | None = None) -> tuple[Any, Floats]:
-        """Fit a copy of a kernel; return it with its values between all graphs, or between all graphs and the landmarks."""
+    def fit_kernel(self, kernel: Any, graphs: Graphs) -> tuple[Any, Floats]:
+        """Fit a copy of a kernel; return it with its values between all graphs."""
         kernel = clone(kernel)
         with warnings.catch_warnings():
             if self.is_auto:
                 warnings.simplefilter("ignore")  # about kernels that the user did not name
-            if landmarks is None:
-                K: Floats = kernel.fit_transform(graphs)
-            else:
-                K = np.empty((len(graphs), len(landmarks)))
-                K[landmarks] = kernel.fit_transform(graphs[landmarks])
-                others = np.setdiff1d(np.arange(len(graphs)), landmarks)
-                K[others] = kernel.transform(graphs[others])
+            K: Floats = kernel.fit_transform(graphs)
         if not np.isfinite(K).all():
             raise ValueError(f"The Gram matrix of {kernel!r} has entries that are not finite.")
         return kernel, K
@@ -564,6 +542,7 @@ def evenly_spaced(Y: Floats, size: int) -> Ints:
 def choose_stack(screening: Screening, candidates: Sequence[Candidate]) -> tuple[list[Fitted], Floats]:
     """Return the models of a stack, fitted on all graphs, and their weights, descending; screen candidates of "auto" first."""
     n_graphs, ids, alphas = len(screening.graphs), screening.sample(), None
+    candidates = screening.affordable(candidates, screening.graphs[ids])
     if len(ids) < n_graphs and (screening.is_auto or n_graphs > MANY):
         fitted = screening.try_all(candidates, ids)
         if screening.is_auto:

@@ -43,6 +43,7 @@ from treegram.kernels.base import GraphKernel
 from treegram.kernels.input_checks import outside_level
 from treegram.kernels.registry import AUTO, PRECOMPUTED
 from treegram.models.auto import auto_candidates
+from treegram.models.linear import linear_candidates
 from treegram.models.search import (
     Candidate,
     Data,
@@ -209,6 +210,10 @@ class CombiningModel(GraphModel):
         if self._is_auto:
             return auto_candidates(graphs, self.n_jobs, with_counts=with_counts)
         return list_candidates(self.kernels, {}, self.n_jobs)
+
+    def _row_candidates(self, graphs: Graphs) -> list[Candidate]:
+        """Return the candidates for a linear model on rows."""
+        return linear_candidates(graphs, self.n_jobs) if self._is_auto else self._candidates(graphs)
 
 
 @parameters

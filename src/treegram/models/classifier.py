@@ -18,15 +18,13 @@ from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
 from treegram.kernels.input_checks import outside_level
+from treegram.models import linear
 from treegram.models.applicability import ComparesWithTraining, fitted_selves, nearest_similarities
 from treegram.models.auto import (
-    N_LANDMARKS,
-    TOO_MANY,
     Screening,
     all_classes,
     choose_stack,
     class_targets,
-    evenly_spaced,
     fit_bias,
     fit_temperature,
     learned_nothing,
@@ -78,12 +76,16 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     kernels_ : list of GraphKernel or Pipeline
         The kernels of the stack, fitted.
     weights_ : ndarray of shape (n_kernels,)
-        Their weights, which sum to 1, the largest first; each is at least 0.03.
+        Their weights, which sum to 1, the largest first; each is at least 0.03. In a linear model on rows, the shares of
+        the blocks of the variance of the decisions about left-out graphs.
     alphas_ : ndarray of shape (n_kernels,)
-        The strength of regularization of each model.
+        The strength of regularization of each model; in a linear model on rows, that of each output.
     dual_coefs_ : list of ndarray of shape (n_fitted, n_outputs)
         For each kernel, the coefficients of its fitted graphs, times its weight. There is one output for two classes, and one
         for each class otherwise.
+    blocks_, coefs_ : list
+        Only with more than 6,000 graphs, instead of ``kernels_``, ``dual_coefs_`` and ``train_codes_``: the blocks of rows, each
+        with its ``name``, and their coefficients, (n_columns, n_outputs).
     intercept_ : ndarray of shape (n_outputs,)
         The number added to the weighted sums of kernels.
     train_codes_ : ndarray of shape (n_fitted,)
@@ -94,7 +96,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         Errors for ``prediction_set``, ascending: minus the probability of the true class, for each fitted graph when it
         is left out, or for the graphs of ``calibrate``.
     loo_decisions_ : ndarray of shape (n_graphs,) or (n_graphs, n_classes)
-        Leave-one-out decisions about the fitted graphs.
+        Leave-one-out decisions about the fitted graphs; with more than 6,000, about each when its third of them is left out.
     loo_scores_ : dict
         What they are worth: "accuracy", "largest_class" (the accuracy of always predicting the largest class) and "auc"
         (area under the ROC curve; for more than two classes, the mean over each against the rest). A little optimistic,
@@ -113,9 +115,14 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     -----
     Kernels and transformers learn from the fitted graphs, never from a class. Candidates of "auto" are screened on a third of
     the graphs, at least 300 and at most 1,000, and the best five are fitted on all. With more than 2,000 graphs, only
-    the best three are, with the strengths found on the sample. With more than 6,000, models are combinations of kernels
-    with 4,000 graphs, evenly drawn from the classes, fitted to all: time and memory then grow linearly. Nothing is
-    random.
+    the best three are, with the strengths found on the sample. A candidate whose cost is out of proportion is left out, with
+    a note in ``search_results_``. Nothing is random.
+
+    With more than 6,000 graphs, there is one linear model on sparse rows, fitted to all graphs by logistic loss, in time and memory that
+    grow linearly: colors and pairs of nodes, counts of rare ones more than of frequent ones, a piecewise linear function of each
+    number of whole graphs, and mapped rows of vectors, side by side. ``kernels`` then names the kernels whose features are used; those
+    without explicit ones are mapped by :class:`FeatureMap` or :class:`Nystroem`. Decisions are logarithms of odds. The model
+    keeps no graphs but one with each label, and explanations have no training graphs.
 
     If the stack predicts left-out graphs no better than the shares of the classes do, ``fit`` warns, and the model predicts
     these shares for every graph.
@@ -159,6 +166,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         """
         self._check_parameters()
         graphs, labels = check_fit(X, y)
+        self._forget()
         self.classes_, codes = check_classes(labels)
         self._warn_of_single_graphs(codes)
         weights = np.ones(len(codes))
@@ -170,22 +178,10 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         assert of_classes is not None  # since weights are given
         Y = class_targets(codes, len(self.classes_))
         screening = Screening(graphs, Y, weights, codes, self._is_auto, self.verbose)
+        is_linear = len(codes) > linear.SWITCH
         with one_blas_thread(), verbosely(self.verbose):
-            fitted, self.weights_ = choose_stack(screening, self._candidates(graphs))
-        models = [member.model for member in fitted]
-        self.kernels_ = [member.kernel for member in fitted]
-        self.alphas_ = np.array([model.alpha for model in models])
-        self.dual_coefs_ = [w * model.coefficients for w, model in zip(self.weights_, models, strict=True)]
-        shares = [w / (float(member.selves.mean()) or 1.0) for w, member in zip(self.weights_, fitted, strict=True)]
-        rows, selves = (
-            sum(map(np.multiply, shares, parts)) for parts in zip(*((m.rows, m.selves) for m in fitted), strict=True)
-        )
-        self.nearest_similarities_ = nearest_similarities(rows, selves)
-        self.intercept_ = self.weights_ @ [model.intercept for model in models]
-        decisions = np.tensordot(self.weights_, [model.loo_predictions for model in models], 1)
-        fitted_codes = codes if len(codes) <= TOO_MANY else codes[evenly_spaced(Y, N_LANDMARKS)]
-        self.train_codes_ = fitted_codes.astype(np.int64)
-        if learned_nothing(decisions, Y, weights):
+            decisions = self._fit_rows(screening) if is_linear else self._fit_stack(screening)
+        if learned_nothing(np.tanh(decisions / 2) if is_linear else decisions, Y, weights):
             warn_of_nothing("the shares of the classes")
             decisions = self._predict_shares(codes, of_classes)
         else:
@@ -199,17 +195,44 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         self.search_results_ = screening.records
         return self
 
+    def _fit_stack(self, screening: Screening) -> Floats:
+        """Fit a stack of kernels; return the leave-one-out decisions."""
+        fitted, self.weights_ = choose_stack(screening, self._candidates(screening.graphs))
+        models = [member.model for member in fitted]
+        self.kernels_ = [member.kernel for member in fitted]
+        self.alphas_ = np.array([model.alpha for model in models])
+        self.dual_coefs_ = [w * model.coefficients for w, model in zip(self.weights_, models, strict=True)]
+        shares = [w / (float(member.selves.mean()) or 1.0) for w, member in zip(self.weights_, fitted, strict=True)]
+        rows, selves = (
+            sum(map(np.multiply, shares, parts)) for parts in zip(*((m.rows, m.selves) for m in fitted), strict=True)
+        )
+        self.nearest_similarities_ = nearest_similarities(rows, selves)
+        self.intercept_: Floats = self.weights_ @ [model.intercept for model in models]
+        assert screening.codes is not None
+        self.train_codes_ = screening.codes.astype(np.int64)
+        decisions: Floats = np.tensordot(self.weights_, [model.loo_predictions for model in models], 1)
+        return decisions
+
+    def _fit_rows(self, screening: Screening) -> Floats:
+        """Fit a linear model on rows; return the decisions about the graphs of left-out folds."""
+        candidates = self._row_candidates(screening.graphs)
+        self.blocks_, model = linear.fit_blocks(screening, candidates, (screening.Y + 1) / 2, "logistic")
+        self.coefs_, self.weights_, self.alphas_ = model.coefficients, model.shares, model.penalties
+        self.intercept_ = model.intercept
+        return model.left_out
+
     def _predict_shares(self, codes: Ints, weights: Floats) -> Floats:
         """Make the weighted shares of the classes the answer for all graphs; return the decisions about the fitted ones."""
         shares = np.bincount(codes, weights, minlength=len(self.classes_)) / weights.sum()
         logs = np.round(np.log(np.maximum(shares, np.finfo(np.float64).tiny)), 12)  # the rest is rounding
         self.intercept_ = (logs[1:] - logs[:1]) / 2 if len(logs) == 2 else logs
         self.temperature_ = 1.0
-        self.dual_coefs_ = [np.zeros_like(coefficients) for coefficients in self.dual_coefs_]
+        for coefficients in self._coefficients:
+            coefficients[:] = 0.0
         return np.tile(self.intercept_, (len(codes), 1))
 
     def _describe_choice(self) -> str:
-        if hasattr(self, "dual_coefs_") and not any(coefficients.any() for coefficients in self.dual_coefs_):
+        if hasattr(self, "intercept_") and not any(coefficients.any() for coefficients in self._coefficients):
             return "nothing was learned: the shares of the classes"
         return super()._describe_choice()
 
@@ -284,7 +307,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         check_is_fitted(self)
         graphs = as_graphs(X)
         decisions = np.tile(self.intercept_, (len(graphs), 1))
-        for kernel, coefficients in zip(self.kernels_, self.dual_coefs_, strict=True):
+        for kernel, coefficients in self._parts:
             if coefficients.any():
                 decisions += kernel.transform(graphs) @ coefficients
         return decisions
@@ -301,8 +324,18 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     def _decision_parts(self) -> DecisionParts:
         check_is_fitted(self)
         classes = tuple(self.classes_.tolist())
-        parts = list(zip(self.kernels_, self.dual_coefs_, strict=True))
-        return parts, self.intercept_, classes[1:] if len(classes) == 2 else classes
+        return self._parts, self.intercept_, classes[1:] if len(classes) == 2 else classes
+
+    @property
+    def _coefficients(self) -> list[Floats]:
+        """The coefficients of the fitted graphs of each kernel or, in a linear model, of the columns of each block."""
+        coefficients: list[Floats] = self.coefs_ if hasattr(self, "coefs_") else self.dual_coefs_
+        return coefficients
+
+    @property
+    def _parts(self) -> list[tuple[Any, Floats]]:
+        """The kernels or blocks with their coefficients."""
+        return list(zip(self.blocks_ if hasattr(self, "blocks_") else self.kernels_, self._coefficients, strict=True))
 
 
 def _score_decisions(decisions: Floats, codes: Ints, weights: Floats) -> dict[str, float]:

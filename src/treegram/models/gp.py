@@ -119,7 +119,7 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
             return self._predict_columns(X, return_std=return_std)
         graphs = as_graphs(X)
         rows = self._rows(graphs)
-        mean = rows @ self.dual_coef_ + self.intercept_
+        mean = self._means(rows)
         if not return_std:
             return self._from_scale(mean)
         std = self._deviations(graphs, rows)
@@ -132,6 +132,11 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         return sum(
             (weight * kernel.transform(graphs) for kernel, weight, _ in self._sum()[0]), np.zeros((len(graphs), 1))
         )
+
+    def _means(self, rows: Floats) -> Floats:
+        """Return the predictions on the scale of the targets."""
+        means: Floats = rows @ self.dual_coef_ + self.intercept_
+        return means
 
     def _deviations(self, graphs: Graphs, rows: Floats) -> Floats:
         """Return the standard deviations of the targets of graphs, on their scale."""
@@ -152,7 +157,7 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
     def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
         graphs = as_graphs(X)
         rows = self._rows(graphs)
-        return rows @ self.dual_coef_ + self.intercept_, np.maximum(self._deviations(graphs, rows), _TINY)
+        return self._means(rows), np.maximum(self._deviations(graphs, rows), _TINY)
 
 
 def _self_kernels(kernel: Any, graphs: Any) -> Floats:

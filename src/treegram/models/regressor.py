@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -14,7 +13,8 @@ from scipy.optimize import minimize, minimize_scalar
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import parameters
 from treegram._core.types import Floats
-from treegram.kernels.input_checks import outside_level
+from treegram.graphs import Graphs
+from treegram.models import linear
 from treegram.models.applicability import nearest_similarities, spread_ids
 from treegram.models.auto import (
     Fitted,
@@ -27,12 +27,11 @@ from treegram.models.auto import (
 from treegram.models.base import CombiningModel, DecisionParts, check_weights
 from treegram.models.gp import PredictsByProcess, decompose, distance_from_prior, mean_diagonal, predict_left_out
 from treegram.models.search import Candidate
-from treegram.models.targets import target_scale
+from treegram.models.targets import blended_scales, choose_scale, target_scale
 
 __all__ = ["GraphRegressor", "learn_weights"]
 
 SAMPLE = 600  # at most this many graphs to learn weights on
-MOST = 5000  # at most this many graphs are fitted
 LEAST_SHARE = 0.005  # of a kernel in the sum
 FIRST_NOISE = 0.1
 BOUNDS = (-15.0, 6.0)  # of the logarithms of weights and noise
@@ -76,6 +75,11 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     ----------
     kernels_ : list of GraphKernel or Pipeline
         The kernels of the sum, fitted; those whose share of the sum is below 0.005 are left out.
+    blocks_, coefs_ : list
+        Only with more than 6,000 graphs, instead of ``kernels_``, ``dual_coef_`` and what describes the process: the blocks of rows,
+        each with its ``name``, and their coefficients, (n_columns, 1).
+    alphas_ : ndarray of shape (1,)
+        With more than 6,000 graphs, the strength of regularization.
     weights_ : ndarray of shape (n_kernels,)
         Their shares of the variance of the signal, which sum to 1, the largest first. :math:`w_k` is the share divided by
         the mean diagonal of :math:`K_k`, which is 1 for normalized kernels.
@@ -113,7 +117,12 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     Notes
     -----
     Weights are learned on at most 600 graphs, evenly drawn from the range of the targets; coefficients, noise and scale
-    on up to 5,000. With more, 5,000 are drawn in the same way, with a warning. Nothing is random.
+    on all. A candidate whose cost is out of proportion is left out, with a note in ``search_results_``. Nothing is random.
+
+    With more than 6,000 graphs, there is one linear model on sparse rows of all graphs instead, fitted by least squares, in time
+    and memory that grow linearly: see :class:`GraphClassifier`. Predictions of graphs whose third is left out choose the scale and
+    the strength of regularization, and take the place of leave-one-out predictions; standard deviations are the same for all graphs,
+    on the scale of the targets.
 
     If left-out graphs are predicted no better than by the mean of the others, on the scale of the targets, ``fit`` warns, and
     the model predicts about the median of the targets for every graph, with their quantiles as intervals; with
@@ -159,22 +168,17 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         graphs, numbers = self._read_numbers(X, y)
         weights = np.ones(len(numbers)) if sample_weight is None else check_weights(sample_weight, len(numbers))
         ids = np.flatnonzero(weights > 0)
-        if len(ids) > MOST:
-            warnings.warn(
-                f"A Gaussian process on {len(ids):,} graphs takes too long: it is fitted on {MOST:,} of them, evenly drawn from "
-                "the range of the targets. For all of them use Nystroem(kernel) before a linear model.",
-                UserWarning,
-                stacklevel=outside_level(),
-            )
-            ids = ids[evenly_spaced(numbers[ids, None], MOST)]
         if len(ids) < len(numbers):
             graphs, numbers, weights = graphs[ids], numbers[ids], weights[ids]
         weights = weights / weights.mean()
         z = self._normal_scores(numbers, weights)
         screening = Screening(graphs, z[:, None], weights, is_auto=self._is_auto, verbose=self.verbose)
         with one_blas_thread(), verbosely(self.verbose):
-            candidates = self._candidates(graphs, with_counts=True)
-            self._fit_sum(screening, self._weigh(screening, candidates), numbers)
+            if len(numbers) > linear.SWITCH:
+                self._fit_rows(screening, numbers)
+            else:
+                candidates = self._candidates(graphs, with_counts=True)
+                self._fit_sum(screening, self._weigh(screening, candidates), numbers)
         self.search_results_ = screening.records
         return self
 
@@ -182,6 +186,7 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         """Learn the weights of the candidates on a sample; return the relevant ones, with Gram matrices and weights."""
         ids = evenly_spaced(screening.Y, SAMPLE)
         grams: list[Floats] = []
+        candidates = screening.affordable(candidates, screening.graphs[ids])
         fitted = screening.try_all(candidates, ids, keep=grams.append)
         shares = learn_weights(grams, screening.Y[ids, 0], screening.weights[ids])
         shares /= shares.sum()
@@ -222,9 +227,8 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         log_noise = self._choose_noise(values, products)
         errors = self._solve(values, weighted, products, float(np.exp(log_noise)))
         if learned_nothing((z - errors)[:, None], z[:, None], weights):
-            is_plain = self.target_scale_ is None
-            warn_of_nothing("the mean of the targets" if is_plain else "about the median of the targets")
-            if not is_plain:
+            warn_of_nothing(self._average())
+            if self.target_scale_ is not None:
                 self._use_scale(target_scale(numbers, 0.0))
                 z = self._normalize(numbers, weights)
                 products = vectors.T @ (roots * z)
@@ -239,6 +243,40 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
             missed, targets = numbers - self._from_scale(self.intercept_ + targets - missed), numbers
         self.loo_scores_ = score_errors(missed, targets, weights)
 
+    def _fit_rows(self, screening: Screening, numbers: Floats) -> None:
+        """Fit a linear model on rows for each blend of the targets; keep that with the best distributions of left-out graphs."""
+        weights, Y, best = screening.weights, screening.Y, 0
+        blends = [] if self.target_scale_ is None else blended_scales(numbers)
+        if blends:
+            Y = np.stack([positions for _, positions in blends], axis=1)
+        centers = np.average(Y, axis=0, weights=weights)
+        units = np.sqrt(np.average((Y - centers) ** 2, axis=0, weights=weights))
+        units[units == 0] = 1.0
+        Z = (Y - centers) / units
+        self.blocks_, model = linear.fit_blocks(screening, self._row_candidates(screening.graphs), Z, "squared")
+        spreads = np.sqrt(np.average((model.left_out - Z) ** 2, axis=0, weights=weights))
+        if blends:
+            left_out = [
+                (centers[k] + units[k] * model.left_out[:, k], units[k] * spreads[k]) for k in range(len(blends))
+            ]
+            best = choose_scale(numbers, [scale for scale, _ in blends], left_out, weights)
+            self._use_scale(blends[best][0])
+        z, left_out_z = self._normalize(numbers, weights), model.left_out[:, best]
+        self.weights_, self.alphas_ = model.shares, model.penalties[[best]]
+        self.coefs_ = [self._unit * coefficients[:, [best]] for coefficients in model.coefficients]
+        self.intercept_, mean = self.intercept_ + self._unit * float(model.intercept[best]), self.intercept_
+        if learned_nothing(left_out_z[:, None], z[:, None], weights):
+            warn_of_nothing(self._average())
+            if self.target_scale_ is not None:
+                self._use_scale(target_scale(numbers, 0.0))
+            z, left_out_z = self._normalize(numbers, weights), np.zeros(len(z))
+            mean = self.intercept_
+            self.coefs_ = [np.zeros_like(coefficients) for coefficients in self.coefs_]
+            spreads[best] = 1.0
+        self._spread = self._unit * float(spreads[best])
+        self.calibration_ = np.sort(np.abs(z - left_out_z)) / max(float(spreads[best]), 1e-300)
+        self.loo_scores_ = score_errors(numbers - self._from_scale(mean + self._unit * left_out_z), numbers, weights)
+
     def _choose_noise(self, values: Floats, products: Floats) -> float:
         """Return the logarithm of the most likely noise, from a decomposition of K and its products with z."""
 
@@ -249,9 +287,27 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         return float(minimize_scalar(loss, bounds=BOUNDS, method="bounded").x)
 
     def _describe_choice(self) -> str:
-        if getattr(self, "noise_", 0.0) == np.exp(NOTHING_BUT_NOISE):
+        has_noise_alone = getattr(self, "noise_", 0.0) == np.exp(NOTHING_BUT_NOISE)
+        if has_noise_alone or (hasattr(self, "coefs_") and not any(c.any() for c in self.coefs_)):
             return f"nothing was learned: the {'mean' if self.target_scale_ is None else 'median'} of the targets"
         return "; ".join(filter(None, [super()._describe_choice(), self._describe_targets()]))
+
+    def _average(self) -> str:
+        return "the mean of the targets" if self.target_scale_ is None else "about the median of the targets"
+
+    def _rows(self, graphs: Graphs) -> Floats:
+        if not hasattr(self, "blocks_"):
+            return super()._rows(graphs)
+        return sum((block.transform(graphs) @ c for block, c in self._blocks()), np.zeros((len(graphs), 1)))
+
+    def _means(self, rows: Floats) -> Floats:
+        return rows[:, 0] + self.intercept_ if hasattr(self, "blocks_") else super()._means(rows)
+
+    def _deviations(self, graphs: Graphs, rows: Floats) -> Floats:
+        return np.full(len(graphs), self._spread) if hasattr(self, "blocks_") else super()._deviations(graphs, rows)
+
+    def _blocks(self) -> list[tuple[Any, Floats]]:
+        return list(zip(self.blocks_, self.coefs_, strict=True))
 
     def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
         factors = self.weights_ / self._priors
@@ -259,6 +315,8 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
 
     def _decision_parts(self) -> DecisionParts:
         self._check_one_target()
+        if hasattr(self, "blocks_"):
+            return self._blocks(), np.array([self.intercept_]), ("prediction",)
         coefficients = self.dual_coef_[:, None]
         parts = [(kernel, factor * coefficients) for kernel, factor, _ in self._sum()[0]]
         return parts, np.array([self.intercept_]), ("prediction",)

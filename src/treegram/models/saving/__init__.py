@@ -40,6 +40,7 @@ from treegram._core.params import Checked
 from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
 from treegram.graphs.proteins import ProteinGraphs
+from treegram.graphs.statistics import GraphStatistics
 from treegram.graphs.tables import TableGraphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.registry import KERNELS
@@ -71,7 +72,10 @@ _CLASSES: dict[str, type[Any]] = {
     **{name: getattr(kernels, name) for name in kernels.__all__},
     **{name: getattr(models, name) for name in models.__all__},
     **{name: getattr(transforms, name) for name in _TRANSFORMERS},
-    **{cls.__name__: cls for cls in (MoleculeGraphs, ProteinGraphs, TableGraphs, *LINEAR_MODELS, Pipeline)},
+    **{
+        cls.__name__: cls
+        for cls in (GraphStatistics, MoleculeGraphs, ProteinGraphs, TableGraphs, *LINEAR_MODELS, Pipeline)
+    },
 }
 # Limits on parameters: a kernel is fitted when it is loaded, and a file must not make that take years.
 _LIMITS = {

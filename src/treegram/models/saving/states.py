@@ -8,7 +8,8 @@ each attribute must be.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
@@ -22,10 +23,14 @@ from sklearn.svm import LinearSVC
 from treegram._core.errors import ModelFileError
 from treegram.graphs.digest import digest_graphs
 from treegram.graphs.fields import fields_to_graphs, graphs_to_fields
+from treegram.graphs.statistics import CodedValues, GraphStatistics
+from treegram.kernels import FeatureMap, Nystroem
 from treegram.kernels.base import GraphKernel
+from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.node_pairs import NodePairKernel, vectors_and_kernel
 from treegram.models.base import SearchSummary, flat_steps
+from treegram.models.linear import BLOCKS, Block, ColumnBlock, FeatureBlock, MapBlock
 from treegram.models.multi_target import TakesSeveralTargets
 from treegram.models.targets import TargetScale
 from treegram.pairsum.maps import Constant, Fourier, PivotMap
@@ -42,8 +47,12 @@ def learned_state(estimator: Any) -> dict[str, Any] | None:
     """Return the learned attributes of an estimator, or None if it is not fitted or never learns."""
     if isinstance(estimator, GraphKernel):
         return _kernel_state(estimator) if hasattr(estimator, "graphs_") else None
-    rules = _SEVERAL if hasattr(estimator, "estimators_") else _RULES.get(type(estimator).__name__, {})
+    rules = _rules_of(estimator, vars(estimator))
     state = {name: getattr(estimator, name) for name in rules if hasattr(estimator, name)}
+    if "blocks_" in state:
+        state["blocks_"] = [_block_state(block) for block in state["blocks_"]]
+    if "_values" in state:
+        state["_values"] = tuple(tuple(coded) for coded in state["_values"])
     if "component_indices_" in state:
         _check_nystroem_can_be_saved(estimator)
     if "map_" in state:
@@ -59,9 +68,11 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
         _restore_kernel(estimator, state)
         return
     name = type(estimator).__name__
-    rules, last_check = _RULES.get(name, {}), _LAST_CHECKS.get(name)
-    if "estimators_" in state and isinstance(estimator, TakesSeveralTargets):
-        rules, last_check = _SEVERAL, None
+    rules, last_check = _rules_of(estimator, state), _LAST_CHECKS.get(name)
+    if rules is _SEVERAL:
+        last_check = None
+    elif "blocks_" in rules:
+        last_check = _restore_blocks
     if not rules:
         raise ModelFileError(f"a {name} learns nothing, but the file has learned values for it")
     unknown = set(state) - set(rules)
@@ -75,6 +86,14 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
     vars(estimator).update(state)
     if last_check is not None:
         last_check(estimator)
+
+
+def _rules_of(estimator: Any, attributes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rules for the learned attributes of an estimator that has these."""
+    name = type(estimator).__name__
+    if "estimators_" in attributes and isinstance(estimator, TakesSeveralTargets):
+        return _SEVERAL
+    return _RULES_OF_ROWS[name] if "blocks_" in attributes and name in _RULES_OF_ROWS else _RULES.get(name, {})
 
 
 # -------------------------------------------------------------------- kernels
@@ -142,6 +161,10 @@ def _follows(value: Any, requirement: str, shape: list[str], sizes: Sizes) -> bo
     """Return True if a value is an array of this shape, or a number if the shape is empty, and as required."""
     if requirement in ("str", "dict"):
         return type(value).__name__ == requirement
+    if requirement == "flag":
+        return type(value) is bool
+    if requirement == "names":
+        return isinstance(value, list) and all(type(name) is str for name in value)
     if requirement == "size":
         return type(value) is int and 0 <= value < 2**32 and value == sizes.setdefault(shape[0], value)
     dtype = np.dtype({"whole": np.int64, "codes": np.uint64}.get(requirement, np.float64))
@@ -204,6 +227,19 @@ def _check_regressor(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG0
         raise ModelFileError(f"{name} must be a fitted regressor of one target")
 
 
+def _check_block(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
+    if not isinstance(value, tuple) or not value or value[0] not in BLOCKS:
+        raise ModelFileError(f"{name} must be a block of rows")
+    if len(value) != 1 + len(fields(BLOCKS[value[0]])):
+        raise ModelFileError(f"{name} must have all parts of a {value[0]}")
+
+
+def _check_values(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
+    pairs = value if isinstance(value, tuple) and len(value) == 3 else [()]
+    if not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], list) for pair in pairs):
+        raise ModelFileError(f"{name} must be codes and values of labels, of edge labels and of ends of edges")
+
+
 def _check_target_scale(name: str, value: Any, sizes: Sizes) -> None:
     if not isinstance(value, dict) or value.keys() != _TARGET_SCALE.keys():
         raise ModelFileError(f"{name} must have {', '.join(_TARGET_SCALE)}")
@@ -258,6 +294,59 @@ def _restore_map(features: Any) -> None:
         features.map_ = PivotMap(vectors_and_kernel(kernel, kernel.graphs_)[1], *arrays)
 
 
+def _restore_statistics(statistics: Any) -> None:
+    """Give the most frequent values of a GraphStatistics their columns again."""
+    coded = [CodedValues(codes, values) for codes, values in statistics._values]
+    for codes, values in coded:
+        _check("codes of values", codes, ["whole", "n_values"], {"n_values": len(values)})
+        if len(set(values)) < len(values) or len(np.unique(codes)) < len(codes):
+            raise ModelFileError("the frequent values of a GraphStatistics must be distinct")
+    statistics._set_values(*coded)
+    statistics._name_columns()
+
+
+def _block_state(block: Block) -> tuple[Any, ...]:
+    return (type(block).__name__, *(getattr(block, part.name) for part in fields(block)))
+
+
+def _restore_blocks(model: Any) -> None:
+    """Build the blocks of a linear model from their fields, and check that the coefficients fit."""
+    model.blocks_ = [_restore_block(*state) for state in model.blocks_]
+    for block, coefficients in zip(model.blocks_, model.coefs_, strict=True):
+        if len(coefficients) != block.n_features_out_:
+            raise ModelFileError(f"coefs_ must have a row for each of the {block.n_features_out_} columns of a block")
+
+
+def _restore_block(kind: Any, *values: Any) -> Block:
+    if kind not in BLOCKS:
+        raise ModelFileError(f"{kind!r} is not a kind of block")
+    block = BLOCKS[kind](*values)
+    sizes: Sizes = {}
+    for attribute, rule in _BLOCK_RULES[kind].items():
+        _check(f"{attribute} of a block", getattr(block, attribute), rule.split(), sizes)
+    if block.steps is not None and not isinstance(block.steps, Pipeline):
+        raise ModelFileError("steps of a block must be a pipeline")
+    if isinstance(block, FeatureBlock) and (not isinstance(block.kernel_, ExplicitKernel) or block.kernel_.normalize):
+        raise ModelFileError("kernel_ of a block must be an explicit kernel that is not normalized")
+    if isinstance(block, ColumnBlock):
+        _check_columns(block)
+    if isinstance(block, MapBlock) and not (
+        isinstance(block.transformer, FeatureMap | Nystroem) and hasattr(block.transformer, "kernel_")
+    ):
+        raise ModelFileError("transformer of a block must be a fitted FeatureMap or Nystroem")
+    return block
+
+
+def _check_columns(block: ColumnBlock) -> None:
+    is_fitted = isinstance(block.statistics, GraphStatistics) and hasattr(block.statistics, "feature_names_out_")
+    if not (is_fitted or (block.statistics is None and block.columns == "graph_attributes")):
+        raise ModelFileError("statistics of a block must be a fitted GraphStatistics")
+    if not all(type(name) is str for name in block.names) or len(block.names) != len(block.units):
+        raise ModelFileError("names of a block must be texts, one for each column")
+    if not len(block.ranks) or block.ranks.min(initial=0.0) < 0 or block.ranks.max(initial=1.0) > 1:
+        raise ModelFileError("ranks of a block must be from 0 to 1")
+
+
 def _check_support(model: Any) -> None:
     n_graphs = len(split_pipeline(model.kernel_)[1].graphs_)
     if model.n_support_.sum() != len(model.support_) or model.support_.max(initial=0) >= n_graphs:
@@ -305,6 +394,7 @@ def _n_columns(step: Any) -> int | None:
 # -------------------------------------------------------------------- the attributes of each class
 
 _OBJECTS: dict[str, Callable[[str, Any, Sizes], None]] = {
+    "block": _check_block,
     "classes": _check_classes,
     "intercepts": _check_intercepts,
     "kernel": _check_kernel,
@@ -313,6 +403,7 @@ _OBJECTS: dict[str, Callable[[str, Any, Sizes], None]] = {
     "regressor": _check_regressor,
     "scores": _check_scores,
     "target_scale": _check_target_scale,
+    "values": _check_values,
 }
 # A rule is a kind of value and, for numeric arrays, the names of their dimensions; the first array with a name sets its
 # size, and "*" is any size. "each": a list of such values; all lists of an estimator have n_entries. "optional": may be
@@ -368,6 +459,14 @@ _RULES: dict[str, dict[str, str]] = {
         "train_codes_": "whole n_graphs",
         "temperature_": "positive",
     },
+    "GraphStatistics": {
+        "_directed": "flag",
+        "_has_nodes": "flag",
+        "_has_edges": "flag",
+        "_values": "values",
+        "_attributes": "names",
+        "_edge_attributes": "names",
+    },
     "GraphGP": {**_SEARCHED, **_COMPARED, **_PROCESS, "_prior": "nonnegative"},
     "GraphRegressor": {**_COMBINED, **_PROCESS, "noise_": "nonnegative", "_priors": "positive n_entries"},
     "GraphRidge": {
@@ -406,9 +505,47 @@ _RULES: dict[str, dict[str, str]] = {
     "SGDClassifier": _LINEAR_CLASSIFIER,
     "SGDRegressor": _LINEAR_REGRESSOR,
 }
+_ROWS = {
+    "blocks_": "each block",
+    "coefs_": "each finite * n_outputs",
+    "weights_": "nonnegative n_entries",
+    "search_results_": "records",
+    "loo_scores_": "scores",
+    **_CALIBRATED,
+}
+_RULES_OF_ROWS: dict[str, dict[str, str]] = {  # of automatic models of very many graphs
+    "GraphClassifier": {
+        "classes_": "classes",
+        **_ROWS,
+        "alphas_": "positive n_outputs",
+        "intercept_": "finite n_outputs",
+        "temperature_": "positive",
+    },
+}
+_RULES_OF_ROWS["GraphRegressor"] = {
+    **_ROWS,
+    "alphas_": "positive n_outputs",
+    "intercept_": "finite",
+    "_spread": "nonnegative",
+    "target_scale_": "optional target_scale",
+}
+_BLOCK_RULES = {
+    "FeatureBlock": {"name": "str", "kernel_": "kernel", "codes": "codes n_columns", "scales": "positive n_columns"},
+    "ColumnBlock": {
+        "name": "str",
+        "columns": "str",
+        "names": "names",
+        "units": "positive n_columns",
+        "usual": "finite n_columns",
+        "knots": "ascending n_knots n_columns",
+        "ranks": "ascending n_knots n_columns",
+    },
+    "MapBlock": {"name": "str"},
+}
 _LAST_CHECKS: dict[str, Callable[[Any], None]] = {
     "FeatureMap": _restore_map,
     "GraphClassifier": _check_train_codes,
     "GraphGP": _check_noise,
+    "GraphStatistics": _restore_statistics,
     "GraphSVC": _check_support,
 }

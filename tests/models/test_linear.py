@@ -1,0 +1,400 @@
+"""Tests of linear models on rows, which the automatic models use for very many graphs."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+
+from treegram import (
+    NSPDK,
+    ODDCL,
+    WL,
+    WLOA,
+    DropAttributes,
+    FeatureMap,
+    GraphClassifier,
+    GraphRegressor,
+    Graphs,
+    GraphStatistics,
+    ScaleAttributes,
+    ShortestPath,
+    StatisticsKernel,
+    explain,
+    load_digits_graphs,
+    load_model,
+    make_motifs,
+    save_model,
+)
+from treegram._core.errors import ModelFileError
+from treegram.models import linear
+from treegram.models.search import Candidate
+
+
+@pytest.fixture(scope="module")
+def digits():
+    graphs, y = load_digits_graphs()
+    chosen = np.flatnonzero(y < 3)[:120]
+    return graphs[chosen], y[chosen]
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Use linear models from 30 graphs on, and compute rows of a few graphs at a time."""
+    monkeypatch.setattr(linear, "SWITCH", 30)
+    monkeypatch.setattr(linear, "_AT_ONCE", 17)
+    monkeypatch.setattr(linear, "_N_MAPPED", 64)
+    monkeypatch.setattr(linear, "_N_COMPONENTS", 16)
+    monkeypatch.setattr(linear, "_N_NYSTROEM", 20)
+
+
+def fitted_block(kernel, graphs):
+    return linear.fit_block(Candidate("name", kernel), graphs)
+
+
+# -------------------------------------------------------------------- the solver
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(12, 40),
+    d=st.integers(1, 8),
+    loss=st.sampled_from(["logistic", "squared"]),
+)
+def test_solver_matches_scikit_learn(seed, n, d, loss):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    y = (y > np.median(y)).astype(float) if loss == "logistic" else y
+    weights, penalties = rng.choice([0.0, 0.5, 2.0], size=(n, 3)), np.array([0.1, 1.0, 5.0])
+    weights[np.argsort(y)[[0, -1]]] = 1.0  # both classes are there
+    V, b = linear.solve(sp.csr_matrix(X), y, weights, penalties, loss, tolerance=1e-13)
+    for j, penalty in enumerate(penalties):
+        if loss == "logistic":
+            model = LogisticRegression(C=1 / penalty, tol=1e-10, max_iter=10_000)
+        else:
+            model = Ridge(alpha=penalty)
+        used = weights[:, j] > 0  # weight 0 leaves a row out
+        model.fit(X[used], y[used], sample_weight=weights[used, j])
+        np.testing.assert_allclose(V[:, j], np.ravel(model.coef_), atol=1e-5)
+        np.testing.assert_allclose(b[j], model.intercept_, atol=1e-5)
+
+
+def test_solver_does_not_depend_on_the_start_or_on_other_columns():
+    rng = np.random.default_rng(0)
+    X, y = sp.random(60, 90, 0.2, random_state=0, format="csr"), (rng.random(60) < 0.1).astype(float)
+    weights, penalties = np.ones((60, 2)), np.array([0.1, 1.0])
+    V, b = linear.solve(X, y, weights, penalties, "logistic", tolerance=1e-13)
+    start = 5 * rng.normal(size=(90, 1)), np.ones(1)
+    U, c = linear.solve(X, y, weights[:, :1], penalties[:1], "logistic", start, tolerance=1e-13)
+    np.testing.assert_allclose(U[:, 0], V[:, 0], atol=1e-5)
+    np.testing.assert_allclose(c[0], b[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_left_out_predictions_are_those_of_models_without_the_fold(loss, monkeypatch):
+    monkeypatch.setattr(linear, "_TOLERANCE", 1e-12)
+    rng = np.random.default_rng(1)
+    rows = [sp.csr_matrix(rng.normal(size=(90, 4))), sp.csr_matrix(10 * rng.normal(size=(90, 2)))]
+    y = rows[0].toarray()[:, 0] + 0.5 * rng.normal(size=90)
+    y = (y > 0).astype(float) if loss == "logistic" else y
+    model = linear.fit_linear(rows, y[:, None], np.ones(90), loss)
+    units = [np.sqrt(2 * (of_block.toarray() ** 2).sum() / 90) for of_block in rows]
+    X = np.hstack([of_block.toarray() / unit for of_block, unit in zip(rows, units, strict=True)])
+    folds, penalty = linear.fold_of_each(y), model.penalties[0]
+    assert np.bincount(folds).tolist() == [30, 30, 30]
+    for fold in range(3):
+        train, test = folds != fold, folds == fold
+        reference = LogisticRegression(C=1 / penalty, tol=1e-10) if loss == "logistic" else Ridge(alpha=penalty)
+        reference.fit(X[train], y[train])
+        decide = reference.decision_function if loss == "logistic" else reference.predict
+        np.testing.assert_allclose(model.left_out[test, 0], decide(X[test]), atol=1e-5)
+    decisions = sum(of_block @ c for of_block, c in zip(rows, model.coefficients, strict=True)) + model.intercept
+    reference = (LogisticRegression(C=1 / penalty, tol=1e-10) if loss == "logistic" else Ridge(alpha=penalty)).fit(X, y)
+    expected = reference.decision_function(X) if loss == "logistic" else reference.predict(X)
+    np.testing.assert_allclose(decisions[:, 0], expected, atol=1e-5)
+    assert model.shares.sum() == pytest.approx(1)
+
+
+# -------------------------------------------------------------------- rows
+
+
+@pytest.mark.parametrize("kernel", [WL(2), WLOA(2), NSPDK(radius=1, distance=2)], ids=lambda kernel: kernel.name)
+def test_rows_of_features_match_a_literal_loop(kernel, few):
+    graphs, _, _ = make_motifs(50, random_state=0)
+    block, rows = fitted_block(kernel, graphs)
+    features = FeatureMap(kernel.set_params(normalize=False))
+    counts = features.fit_transform(graphs).toarray()
+    new = features.transform(make_motifs(20, random_state=1)[0]).toarray()
+    kept = (counts > 0).sum(axis=0) >= 2
+    for table, computed in ((counts, rows), (new, block.transform(make_motifs(20, random_state=1)[0]))):
+        expected = []
+        for row in table:
+            values = [
+                np.sqrt(value) * np.sqrt(np.log(1 + len(graphs) / (counts[:, j] > 0).sum()))
+                for j, value in enumerate(row)
+                if kept[j]
+            ]
+            length = np.sqrt(sum(value**2 for value in values))
+            expected.append([value / length for value in values])
+        order = np.lexsort(np.array(expected))
+        np.testing.assert_allclose(np.sort(computed.toarray(), axis=1), np.sort(expected, axis=1), atol=1e-12)
+        np.testing.assert_allclose(
+            (computed @ computed.T).toarray(), np.array(expected) @ np.array(expected).T, atol=1e-12
+        )
+        assert len(order) == kept.sum()
+
+
+def test_rows_of_columns_match_a_literal_loop(few):
+    graphs, _, _ = make_motifs(60, random_state=0)
+    block, rows = fitted_block(StatisticsKernel(), graphs)
+    table = GraphStatistics().fit_transform(graphs)
+    rows = rows.toarray().reshape(len(graphs), table.shape[1], 8)
+    for j, column in enumerate(table.T):
+        column = np.round(column / (np.abs(column).max() or 1.0), 10)
+        values, counts = np.unique(column, return_counts=True)
+
+        def hats(value, values=values, counts=counts):
+            rank = (counts[values < value].sum() + counts[values == value].sum() / 2) / counts.sum()
+            return np.maximum(1 - np.abs(7 * rank - np.arange(8)), 0)
+
+        usual = hats(values[np.argmax(counts)])
+        expected = np.array([hats(value) - usual for value in column])
+        np.testing.assert_allclose(rows[:, j], expected, atol=1e-9)
+    assert block.transform(graphs[:0]).shape == (0, rows[0].size)
+
+
+def test_ranks_of_many_values_are_interpolated():
+    rng = np.random.default_rng(0)
+    column = rng.exponential(size=1000)
+    graphs = Graphs.from_edges([[(0, 1)]] * 1000).assign(graph_attributes=column[:, None])
+    block, rows = fitted_block(StatisticsKernel("graph_attributes"), graphs)
+    ranks = (np.argsort(np.argsort(column)) + 0.5) / 1000
+    weights = np.arange(8.0)  # of a function that is the rank itself
+    found = rows @ weights
+    np.testing.assert_allclose(found - found[0], 7 * (ranks - ranks[0]), atol=0.15)
+    assert len(block.knots) == 65
+
+
+# -------------------------------------------------------------------- models
+
+
+def kernels(kind):
+    return (
+        "auto"
+        if kind == "auto"
+        else [WL(2), make_pipeline(ScaleAttributes("robust"), ODDCL(1)), StatisticsKernel(), ShortestPath()]
+    )
+
+
+@pytest.mark.parametrize("kind", ["auto", "named"])
+def test_classifier_on_rows(kind, digits, few, tmp_path):
+    graphs, y = digits
+    model = GraphClassifier(kernels(kind)).fit(graphs[:90], y[:90])
+    assert not hasattr(model, "kernels_")
+    assert len(model.blocks_) == 4
+    assert model.weights_.sum() == pytest.approx(1)
+    assert [record["candidate"] for record in model.search_results_] == [block.name for block in model.blocks_]
+    assert model.score(graphs[90:], y[90:]) > 0.85
+    assert model.loo_scores_["accuracy"] > 0.85
+    assert model.loo_decisions_.shape == (90, 3)
+    decisions = model.decision_function(graphs)
+    one_by_one = np.concatenate([model.decision_function(graph) for graph in graphs[:5]])
+    np.testing.assert_allclose(decisions[:5], one_by_one, atol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(graphs).sum(axis=1), 1)
+    assert "blocks" not in repr(model)
+    save_model(model, tmp_path / "model.tgm")
+    loaded = load_model(tmp_path / "model.tgm")
+    np.testing.assert_array_equal(loaded.decision_function(graphs), decisions)
+    if kind == "auto":  # shortest paths without labels cannot be explained with vectors
+        for attribute_to in ("tree", "root"):
+            explanation = explain(loaded, graphs[85:95], attribute_to=attribute_to)
+            np.testing.assert_allclose(explanation.decisions, decisions[85:95], atol=1e-9)
+            assert explanation.residual < 1e-9
+            assert explanation.in_training is None
+            assert explanation.graph_contributions is None
+
+
+def test_features_add_up_to_the_nodes(few):
+    graphs, y, _ = make_motifs(80, random_state=0)
+    model = GraphClassifier([WL(2), NSPDK(radius=1, distance=2), WLOA(1)]).fit(graphs[:60], y[:60])
+    explanation = explain(model, graphs[60:])
+    decisions = model.decision_function(graphs[60:])
+    np.testing.assert_allclose(
+        [v.sum() for v in explanation.node_contributions] + explanation.intercept, decisions, atol=1e-9
+    )
+    sums = np.ravel(explanation.feature_contributions.sum(axis=1)) + explanation.intercept
+    np.testing.assert_allclose(sums, decisions, atol=1e-9)
+    assert explanation.top_features(0)
+
+
+def test_same_bits_again_and_in_threads(digits, few):
+    graphs, y = digits
+    first, second = (GraphClassifier(n_jobs=n_jobs).fit(graphs, y) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(first.decision_function(graphs), second.decision_function(graphs))
+    np.testing.assert_array_equal(first.loo_decisions_, second.loo_decisions_)
+
+
+def test_weights_of_graphs_and_classes(digits, few):
+    graphs, y = digits
+    weights = np.ones(len(y))
+    weights[100:] = 0
+    weighted = GraphClassifier(["wl"]).fit(graphs, y, sample_weight=weights)
+    without = GraphClassifier(["wl"]).fit(graphs[:100], y[:100])
+    np.testing.assert_array_equal(weighted.decision_function(graphs), without.decision_function(graphs))
+    favored = GraphClassifier(["wl"], class_weight={1: 5.0}).fit(graphs, y)
+    plain = GraphClassifier(["wl"]).fit(graphs, y)
+    assert (favored.predict(graphs) == 1).sum() >= (plain.predict(graphs) == 1).sum()
+    assert favored.intercept_[1] - favored.intercept_[0] > plain.intercept_[1] - plain.intercept_[0]
+
+
+def test_switch_forgets_the_other_model(digits, monkeypatch):
+    graphs, y = digits
+    monkeypatch.setattr(linear, "SWITCH", 80)
+    model = GraphClassifier(["wl"]).fit(graphs, y)
+    assert hasattr(model, "blocks_")
+    model.fit(graphs[:80], y[:80])
+    assert not hasattr(model, "blocks_")
+    assert not hasattr(model, "coefs_")
+    assert hasattr(model, "kernels_")
+
+
+def test_nothing_learned_predicts_the_shares(few):
+    graphs, _, _ = make_motifs(90, random_state=0)
+    y = np.random.default_rng(0).permutation(np.arange(90) % 3 == 0)
+    with pytest.warns(UserWarning, match="Nothing was learned"):
+        model = GraphClassifier(["wl"]).fit(graphs, y)
+    np.testing.assert_allclose(model.predict_proba(graphs[:2])[:, 1], 1 / 3)
+
+
+def test_kernel_that_fails_is_left_out(digits, few, monkeypatch):
+    graphs, y = digits
+    fit = linear._fit_features
+
+    def fail(name, *arguments):
+        if name == "pairs":
+            raise MemoryError
+        return fit(name, *arguments)
+
+    monkeypatch.setattr(linear, "_fit_features", fail)
+    model = GraphClassifier().fit(graphs, y)
+    notes = {record["candidate"]: record["note"] for record in model.search_results_}
+    assert notes["pairs"] == "left out after MemoryError"
+    assert "pairs" not in [block.name for block in model.blocks_]
+
+
+# -------------------------------------------------------------------- numbers
+
+
+@pytest.fixture(scope="module")
+def ink():
+    graphs, _ = load_digits_graphs()
+    y = np.array([graph.attributes[:, 2].mean() for graph in graphs[:240]])
+    return graphs[:240], np.exp((y - y.mean()) / y.std())  # a skewed target
+
+
+@pytest.mark.parametrize("transform", ["auto", None])
+def test_regressor_on_rows(transform, ink, few, tmp_path):
+    graphs, y = ink
+    model = GraphRegressor(target_transform=transform).fit(graphs[:180], y[:180])
+    assert not hasattr(model, "kernels_")
+    assert (model.target_scale_ is None) == (transform is None)
+    predicted, std = model.predict(graphs, return_std=True)
+    assert model.score(graphs[180:], y[180:]) > 0.5
+    assert (std > 0).all()
+    errors = np.abs(model._to_scale(y[180:]) - model._to_scale(predicted[180:]))
+    assert model.loo_scores_["r2"] > 0.5
+    low, high = model.prediction_interval(graphs[180:], 0.8).T
+    assert 0.65 < ((low <= y[180:]) & (y[180:] <= high)).mean() < 0.95
+    assert errors.std() < 2 * model._spread
+    save_model(model, tmp_path / "model.tgm")
+    loaded = load_model(tmp_path / "model.tgm")
+    np.testing.assert_array_equal(loaded.predict(graphs), predicted)
+    np.testing.assert_array_equal(loaded.prediction_interval(graphs[:9]), model.prediction_interval(graphs[:9]))
+    explanation = explain(loaded, graphs[180:190])
+    np.testing.assert_allclose(explanation.decisions, model._to_scale(predicted[180:190]), atol=1e-6)
+    assert explanation.residual < 1e-9
+    assert "vectors" in repr(model)
+
+
+def test_regression_on_rows_matches_ridge(ink, few, monkeypatch):
+    monkeypatch.setattr(linear, "_TOLERANCE", 1e-13)
+    graphs, y = ink
+    model = GraphRegressor(["wl"], target_transform=None).fit(graphs, y)
+    rows = fitted_block(WL(), graphs)[1].toarray()
+    ridge = Ridge(alpha=model.alphas_[0]).fit(rows, y / y.std())
+    np.testing.assert_allclose(model.predict(graphs) / y.std(), ridge.predict(rows), atol=1e-5)
+
+
+def test_regressor_that_learns_nothing_predicts_the_middle(ink, few):
+    graphs, y = ink
+    y = np.random.default_rng(0).permutation(y)
+    with pytest.warns(UserWarning, match="Nothing was learned"):
+        model = GraphRegressor(["wl"]).fit(graphs, y)
+    np.testing.assert_allclose(model.predict(graphs[:3]), np.median(y), rtol=0.2)
+    low, high = model.prediction_interval(graphs[:1], 0.9)[0]
+    assert 0.85 < ((low <= y) & (y <= high)).mean() < 0.95
+
+
+def test_several_targets_on_rows(ink, few):
+    graphs, y = ink
+    targets = np.stack([y, -y], axis=1)
+    targets[:100, 1] = np.nan
+    model = GraphRegressor(["wl"]).fit(graphs, targets)
+    assert model.predict(graphs).shape == (240, 2)
+    assert all(hasattr(copy, "blocks_") for copy in model.estimators_)
+
+
+# -------------------------------------------------------------------- model files
+
+
+@pytest.mark.parametrize(
+    ("kind", "attribute", "change"),
+    [
+        ("FeatureBlock", "codes", lambda codes: codes[::-1]),
+        ("FeatureBlock", "scales", lambda scales: scales[:-1]),
+        ("FeatureBlock", "kernel_", lambda kernel: ODDCL(1).fit(kernel.graphs_)),
+        ("FeatureBlock", "steps", lambda _: DropAttributes()),
+        ("ColumnBlock", "ranks", lambda ranks: 2 * ranks),
+        ("ColumnBlock", "usual", lambda usual: usual[:-1]),
+        ("ColumnBlock", "names", lambda names: names[:-1]),
+        ("ColumnBlock", "statistics", lambda _: None),
+        ("MapBlock", "transformer", lambda _: FeatureMap()),
+    ],
+)
+def test_damaged_blocks_are_refused(kind, attribute, change, few, tmp_path):
+    graphs, y, _ = make_motifs(60, random_state=0)
+    model = GraphClassifier([WL(1), StatisticsKernel(), ShortestPath()]).fit(graphs, y)
+    (block,) = (block for block in model.blocks_ if type(block).__name__ == kind)
+    vars(block)[attribute] = change(vars(block)[attribute])
+    save_model(model, tmp_path / "model.tgm")
+    with pytest.raises(ModelFileError, match="block"):
+        load_model(tmp_path / "model.tgm")
+
+
+def test_coefficients_must_fit_the_blocks(few, tmp_path):
+    graphs, y, _ = make_motifs(60, random_state=0)
+    model = GraphClassifier([WL(1), StatisticsKernel()]).fit(graphs, y)
+    model.coefs_[0] = model.coefs_[0][:-1]
+    save_model(model, tmp_path / "model.tgm")
+    with pytest.raises(ModelFileError, match="coefs_ must have a row for each of the"):
+        load_model(tmp_path / "model.tgm")
+
+
+def test_statistics_with_many_values_are_the_same_after_loading(tmp_path):
+    rng = np.random.default_rng(0)
+    edges = [[(0, 1), (1, 2)] for _ in range(40)]
+    labels = [[(str(a), int(b)) for a, b in rng.integers(9, size=(3, 2))] for _ in edges]
+    graphs = Graphs.from_edges(edges, labels=labels)
+    statistics = GraphStatistics(max_labels=5).fit(graphs)
+    save_model(statistics, tmp_path / "statistics.tgm")
+    loaded = load_model(tmp_path / "statistics.tgm")
+    assert loaded.feature_names_out_ == statistics.feature_names_out_
+    np.testing.assert_array_equal(loaded.transform(graphs), statistics.transform(graphs))
+    statistics._values[0].values[0] = statistics._values[0].values[1]
+    save_model(statistics, tmp_path / "statistics.tgm")
+    with pytest.raises(ModelFileError, match="distinct"):
+        load_model(tmp_path / "statistics.tgm")
