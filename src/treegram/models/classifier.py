@@ -187,7 +187,8 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         else:
             if self.class_weight is not None:
                 bias = fit_bias(decisions, codes, of_classes)
-                self.intercept_, decisions = self.intercept_ + bias, decisions + bias
+                self.intercept_ = self.intercept_ + bias
+                decisions = decisions + bias
             self.temperature_ = fit_temperature(decisions, codes, of_classes)
         self.calibration_ = np.sort(-self._probabilities(decisions)[np.arange(len(codes)), codes])
         self.loo_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
@@ -207,7 +208,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
             sum(map(np.multiply, shares, parts)) for parts in zip(*((m.rows, m.selves) for m in fitted), strict=True)
         )
         self.nearest_similarities_ = nearest_similarities(rows, selves)
-        self.intercept_: Floats = self.weights_ @ [model.intercept for model in models]
+        self.intercept_ = self.weights_ @ [model.intercept for model in models]
         assert screening.codes is not None
         self.train_codes_ = screening.codes.astype(np.int64)
         decisions: Floats = np.tensordot(self.weights_, [model.loo_predictions for model in models], 1)
