@@ -1,5 +1,6 @@
 """Tests of the commands on tables, protein structures and standard input, from file to prediction."""
 
+import argparse
 import csv
 import io
 import json
@@ -10,6 +11,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 import treegram as tg
+from treegram.cli._data import load
 from treegram.cli.fit import _drop_unused_descriptors
 from treegram.explanations.contributions import in_training
 
@@ -364,6 +366,21 @@ def test_molecule_descriptors_are_used_and_remembered(run):
     code, out, _ = run("predict model.tgm train.csv")
     assert code == 0
     assert len(rows(out)) == 12
+
+
+@pytest.mark.parametrize(
+    ("kernels", "labels", "descriptors"),
+    [
+        (["auto"], ["element", "pharmacophore"], ["rdkit2d", "erg"]),
+        (["auto", "wl"], "element", ["rdkit2d", "erg"]),  # wl gets the labels that it has alone
+        (["wl"], "element", None),
+    ],
+)
+def test_defaults_of_molecules_depend_on_the_kernels(kernels, labels, descriptors):
+    pytest.importorskip("rdkit")
+    write("some.csv", ["smiles"], [("CCO",)])
+    transformer = load("some.csv", argparse.Namespace(), kernels=kernels).transformer
+    assert (transformer.labels, transformer.descriptors) == (labels, descriptors)
 
 
 @pytest.mark.parametrize("used", [("erg",), ("rdkit2d", "erg"), ()])
