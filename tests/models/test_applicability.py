@@ -75,8 +75,19 @@ def test_similarities_and_verdicts_are_literal_ones(digits, which, tmp_path):
         below = [100 * np.mean([value < found.similarity[g] + shift for value in own]) for shift in (-1e-9, 1e-9)]
         assert below[0] - 1e-9 <= found.percentile[g] <= below[1] + 1e-9
     assert found.nearest[:5].tolist() == list(range(105, 110))
-    far, usual = -cosines[n:, :n].max(axis=1), -np.array(own)
-    if which:
+    if not which:
+        codes = np.searchsorted(model.classes_, y[:110])
+        predicted = np.searchsorted(model.classes_, model.predict(new))
+        left_out = np.argmax(model.loo_decisions_, axis=1)
+
+        def support(row, others, code):
+            nearest = sorted(others, key=lambda j: -round(row[j], 12))[:10]
+            return sum(row[j] for j in nearest if codes[j] == code)
+
+        far = [-support(cosines[n + g], range(n), predicted[g]) for g in range(len(new))]
+        usual = [-support(cosines[i], set(range(n)) - {i}, left_out[i]) for i in range(n)]
+        assert len(model.classes_) == 10
+    else:
         noise = model.noise_ if which == 1 else 0.1
         inverse = np.linalg.inv(K[:n, :n] + noise * np.eye(n))
         far = [K[n + g, n + g] + noise - K[n + g, :n] @ inverse @ K[:n, n + g] for g in range(len(new))]

@@ -16,9 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
-from treegram.graphs import as_graphs
+from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.input_checks import outside_level
-from treegram.models.applicability import ComparesWithTraining, fitted_selves, nearest_similarities
+from treegram.models.applicability import (
+    ComparesWithTraining,
+    class_support,
+    fitted_selves,
+    left_out_similarities,
+    spread_ids,
+)
 from treegram.models.auto import (
     N_LANDMARKS,
     TOO_MANY,
@@ -180,7 +186,8 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         rows, selves = (
             sum(map(np.multiply, shares, parts)) for parts in zip(*((m.rows, m.selves) for m in fitted), strict=True)
         )
-        self.nearest_similarities_ = nearest_similarities(rows, selves)
+        similarities = left_out_similarities(rows, selves)
+        self.nearest_similarities_ = np.sort(similarities.max(axis=1))
         self.intercept_ = self.weights_ @ [model.intercept for model in models]
         decisions = np.tensordot(self.weights_, [model.loo_predictions for model in models], 1)
         fitted_codes = codes if len(codes) <= TOO_MANY else codes[evenly_spaced(Y, N_LANDMARKS)]
@@ -194,6 +201,9 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
                 self.intercept_, decisions = self.intercept_ + bias, decisions + bias
             self.temperature_ = fit_temperature(decisions, codes, of_classes)
         self.calibration_ = np.sort(-self._probabilities(decisions)[np.arange(len(codes)), codes])
+        columns = np.arange(len(codes)) if len(codes) <= TOO_MANY else evenly_spaced(Y, N_LANDMARKS)
+        predicted = most_likely(decisions[columns[spread_ids(len(columns))]])
+        self.class_supports_ = np.sort(class_support(similarities, self.train_codes_, predicted))
         self.loo_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         self.loo_scores_ = _score_decisions(decisions, codes, weights)
         self.search_results_ = screening.records
@@ -294,6 +304,12 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         return [
             (kernel, w / unit, unit) for kernel, w, unit in zip(self.kernels_, self.weights_, units, strict=True)
         ], 0.0
+
+    def _measure_doubt(
+        self, graphs: Graphs, rows: Floats, prior: Floats, similarities: Floats
+    ) -> tuple[Floats, Floats]:  # noqa: ARG002
+        predicted = most_likely(self._decide(graphs))
+        return -class_support(similarities, self.train_codes_, predicted), -self.class_supports_
 
     def _class_scores(self, X: Any) -> Floats:
         return self.predict_proba(X)

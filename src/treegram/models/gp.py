@@ -104,7 +104,9 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         left = np.maximum(prior - ((rows @ self._half_inverse) ** 2).sum(axis=1), 0.0) + noise
         return mean, self._unit * np.sqrt(self.scale_ * left)
 
-    def _distances_from_training(self, rows: Floats, prior: Floats, similarity: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
+    def _measure_doubt(
+        self, graphs: Graphs, rows: Floats, prior: Floats, similarities: Floats
+    ) -> tuple[Floats, Floats]:  # noqa: ARG002
         """Return the variances that are left to graphs, and to fitted graphs when they are left out; their scale does not matter."""
         left = prior - ((rows @ self._half_inverse) ** 2).sum(axis=1) + self._sum()[1]
         return left, 1.0 / np.maximum((self._half_inverse**2).sum(axis=1), np.finfo(np.float64).tiny)
