@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +88,9 @@ class ComparesWithTraining:
     """Mixin for models on sums of kernels: how far new graphs are from the training graphs."""
 
     nearest_similarities_: Floats
+    _compared: ClassVar[tuple[str, ...]] = (
+        "nearest_similarities_",
+    )  # what `fit` measures, and files of older versions lack
 
     @abstractmethod
     def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
@@ -112,7 +115,7 @@ class ComparesWithTraining:
             The most similar training graphs, similarities, shares of what the model has never seen, and verdicts.
         """
         self._check_one_target()  # type: ignore[attr-defined]
-        if not hasattr(self, "nearest_similarities_"):
+        if not all(len(getattr(self, name, ())) for name in self._compared):
             raise ParameterError(
                 f"This {type(self).__name__} does not know how similar its training graphs are to each other. Fit it again."
             )

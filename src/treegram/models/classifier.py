@@ -26,8 +26,6 @@ from treegram.models.applicability import (
     spread_ids,
 )
 from treegram.models.auto import (
-    N_LANDMARKS,
-    TOO_MANY,
     Screening,
     all_classes,
     choose_stack,
@@ -140,6 +138,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     """
 
     _score_name = "leave-one-out accuracy"
+    _compared = ("nearest_similarities_", "class_supports_")
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "class_weight": (Words("balanced"), Instance((dict,), "a dict of weights"), NOTHING),
     }
@@ -190,8 +189,8 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         self.nearest_similarities_ = np.sort(similarities.max(axis=1))
         self.intercept_ = self.weights_ @ [model.intercept for model in models]
         decisions = np.tensordot(self.weights_, [model.loo_predictions for model in models], 1)
-        fitted_codes = codes if len(codes) <= TOO_MANY else codes[evenly_spaced(Y, N_LANDMARKS)]
-        self.train_codes_ = fitted_codes.astype(np.int64)
+        columns = evenly_spaced(Y, len(selves))  # the graphs that kernels were fitted on
+        self.train_codes_ = codes[columns].astype(np.int64)
         if learned_nothing(decisions, Y, weights):
             warn_of_nothing("the shares of the classes")
             decisions = self._predict_shares(codes, of_classes)
@@ -201,7 +200,6 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
                 self.intercept_, decisions = self.intercept_ + bias, decisions + bias
             self.temperature_ = fit_temperature(decisions, codes, of_classes)
         self.calibration_ = np.sort(-self._probabilities(decisions)[np.arange(len(codes)), codes])
-        columns = np.arange(len(codes)) if len(codes) <= TOO_MANY else evenly_spaced(Y, N_LANDMARKS)
         predicted = most_likely(decisions[columns[spread_ids(len(columns))]])
         self.class_supports_ = np.sort(class_support(similarities, self.train_codes_, predicted))
         self.loo_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
@@ -306,8 +304,12 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         ], 0.0
 
     def _measure_doubt(
-        self, graphs: Graphs, rows: Floats, prior: Floats, similarities: Floats
-    ) -> tuple[Floats, Floats]:  # noqa: ARG002
+        self,
+        graphs: Graphs,
+        rows: Floats,
+        prior: Floats,
+        similarities: Floats,
+    ) -> tuple[Floats, Floats]:
         predicted = most_likely(self._decide(graphs))
         return -class_support(similarities, self.train_codes_, predicted), -self.class_supports_
 

@@ -105,8 +105,12 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         return mean, self._unit * np.sqrt(self.scale_ * left)
 
     def _measure_doubt(
-        self, graphs: Graphs, rows: Floats, prior: Floats, similarities: Floats
-    ) -> tuple[Floats, Floats]:  # noqa: ARG002
+        self,
+        graphs: Graphs,
+        rows: Floats,
+        prior: Floats,
+        similarities: Floats,  # noqa: ARG002 (one signature for all models)
+    ) -> tuple[Floats, Floats]:
         """Return the variances that are left to graphs, and to fitted graphs when they are left out; their scale does not matter."""
         left = prior - ((rows @ self._half_inverse) ** 2).sum(axis=1) + self._sum()[1]
         return left, 1.0 / np.maximum((self._half_inverse**2).sum(axis=1), np.finfo(np.float64).tiny)
