@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from treegram.structure.wl import wl_colors
 
 __all__ = [
     "Applicability",
+    "Compared",
     "ComparesWithTraining",
     "class_support",
     "fitted_selves",
@@ -84,6 +85,15 @@ class Applicability:
         return optional_module("pandas", "Data frames").DataFrame(columns)
 
 
+class Compared(NamedTuple):
+    """Graphs, and what the sum of the kernels says about them."""
+
+    graphs: Graphs
+    rows: Floats  # its values with the fitted graphs
+    prior: Floats  # its value for each graph with itself, or the usual one if that is 0
+    similarities: Floats  # cosines with the fitted graphs
+
+
 class ComparesWithTraining:
     """Mixin for models on sums of kernels: how far new graphs are from the training graphs."""
 
@@ -132,7 +142,7 @@ class ComparesWithTraining:
         similarities = np.round(rows * inverse_roots(selves)[:, None] * inverse_roots(fitted), _DIGITS)
         nearest = similarities.argmax(axis=1)
         similarity = np.take_along_axis(similarities, nearest[:, None], axis=1)[:, 0]
-        doubt, usual_doubt = self._measure_doubt(graphs, rows, prior, similarities)
+        doubt, usual_doubt = self._measure_doubt(Compared(graphs, rows, prior, similarities))
         edge, outside = np.quantile(usual_doubt, [1 - EDGE, 1 - OUTSIDE])
         verdict = np.where(doubt > outside, "outside", np.where(doubt > edge, "at the edge", "inside"))
         ranks = np.searchsorted(self.nearest_similarities_, similarity)
@@ -150,9 +160,7 @@ class ComparesWithTraining:
         )
 
     @abstractmethod
-    def _measure_doubt(
-        self, graphs: Graphs, rows: Floats, prior: Floats, similarities: Floats
-    ) -> tuple[Floats, Floats]:
+    def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
         """Return a number for each graph that grows with its distance from the training graphs, and those of training graphs."""
 
 

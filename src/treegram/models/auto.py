@@ -479,7 +479,8 @@ class Screening:
                 score = self._score(model.loo_predictions, ids)
                 record |= {"score": score, "seconds": time.monotonic() - start}
                 columns = np.arange(len(ids)) if landmarks is None else landmarks
-                rows, selves = K[columns[spread_ids(len(columns))]], K[columns, np.arange(len(columns))]
+                kept = spread_ids(len(columns)) if len(ids) == len(self.graphs) else np.arange(0)  # none of a sample
+                rows, selves = K[columns[kept]], K[columns, np.arange(len(columns))]
                 fitted.append(Fitted(candidate, kernel, model, record, rows, selves))
                 if keep is not None:
                     keep(K)

@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
-from treegram.graphs import Graphs, as_graphs
+from treegram.graphs import as_graphs
 from treegram.kernels.input_checks import outside_level
 from treegram.models.applicability import (
+    Compared,
     ComparesWithTraining,
     class_support,
     fitted_selves,
@@ -303,15 +304,9 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
             (kernel, w / unit, unit) for kernel, w, unit in zip(self.kernels_, self.weights_, units, strict=True)
         ], 0.0
 
-    def _measure_doubt(
-        self,
-        graphs: Graphs,
-        rows: Floats,
-        prior: Floats,
-        similarities: Floats,
-    ) -> tuple[Floats, Floats]:
-        predicted = most_likely(self._decide(graphs))
-        return -class_support(similarities, self.train_codes_, predicted), -self.class_supports_
+    def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
+        predicted = most_likely(self._decide(compared.graphs))
+        return -class_support(compared.similarities, self.train_codes_, predicted), -self.class_supports_
 
     def _class_scores(self, X: Any) -> Floats:
         return self.predict_proba(X)
