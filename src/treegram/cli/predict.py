@@ -116,7 +116,7 @@ def _predictions(model: Any, graphs: treegram.Graphs, coverage: float | None) ->
     if hasattr(model, "predict_proba"):
         names = [f"probability of {name}" for name in model.classes_.tolist()]
         columns |= zip(names, model.predict_proba(graphs).T.tolist(), strict=True)
-    if hasattr(model, "nearest_similarities_"):
+    if hasattr(model, "nearest_similarities_"):  # what `applicability` needs: not in files of older versions
         judged = model.applicability(graphs)
         nearest = judged.nearest.tolist() if judged.nearest_names is None else judged.nearest_names
         columns |= {"nearest": nearest, "similarity": judged.similarity.tolist(), "verdict": judged.verdict.tolist()}

@@ -2,15 +2,16 @@
 
 Two graphs are as similar as the cosine of the sum of the model's kernels says. Sums of kernels differ by data set in how
 large a usual similarity is, so it is compared with those of the training graphs: how similar is each of them to the most similar
-other? Gaussian processes know more, the variance that the training graphs leave to the prediction, which is compared
-with the variance that the others leave to each training graph.
+other? The verdict also uses what the model predicts. For a Gaussian process, it is about the variance that the training graphs
+leave to the prediction; for a classifier, about the support by similar training graphs of the predicted class. Both
+are compared with those of training graphs when they are left out.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +24,21 @@ from treegram.kernels.grid import split_pipeline, through_pipeline
 from treegram.pairsum.tiles import inverse_roots
 from treegram.structure.wl import wl_colors
 
-__all__ = ["Applicability", "ComparesWithTraining", "fitted_selves", "nearest_similarities", "spread_ids"]
+__all__ = [
+    "Applicability",
+    "Compared",
+    "ComparesWithTraining",
+    "class_support",
+    "fitted_selves",
+    "left_out_similarities",
+    "nearest_similarities",
+    "spread_ids",
+]
 
 MOST = 500  # training graphs whose nearest similarity is kept
-EDGE, OUTSIDE = 0.10, 0.02  # shares of the training graphs that are as far from all others
+EDGE, OUTSIDE = 0.10, 0.02  # shares of the training graphs whose predictions are supported as little
 _DIGITS = 12  # of similarities: the rest is rounding
+_N_NEAREST = 10  # training graphs that support a class
 _ITERATIONS = 2  # of colors: a node, its neighbors, and theirs
 
 
@@ -50,7 +61,8 @@ class Applicability:
     unseen_colors : ndarray of shape (n_graphs,)
         Share of the nodes whose surroundings, two steps wide, no training graph has.
     verdict : ndarray of str of shape (n_graphs,)
-        "inside", "at the edge" or "outside": 10 and 2 % of the training graphs are as far from all others.
+        "inside", "at the edge" or "outside": 10 and 2 % of the training graphs, when left out, have predictions that the others
+        support as little.
     """
 
     nearest: Ints
@@ -73,10 +85,22 @@ class Applicability:
         return optional_module("pandas", "Data frames").DataFrame(columns)
 
 
+class Compared(NamedTuple):
+    """Graphs, and what the sum of the kernels says about them."""
+
+    graphs: Graphs
+    rows: Floats  # its values with the fitted graphs
+    prior: Floats  # its value for each graph with itself, or the usual one if that is 0
+    similarities: Floats  # cosines with the fitted graphs
+
+
 class ComparesWithTraining:
     """Mixin for models on sums of kernels: how far new graphs are from the training graphs."""
 
     nearest_similarities_: Floats
+    _compared: ClassVar[tuple[str, ...]] = (
+        "nearest_similarities_",
+    )  # what `fit` measures, and files of older versions lack
 
     @abstractmethod
     def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
@@ -85,9 +109,10 @@ class ComparesWithTraining:
     def applicability(self, X: Any) -> Applicability:
         """Compare graphs with the training graphs, and judge whether predictions can be expected to hold for them.
 
-        "outside" means: farther from the training graphs than 98 % of these are from each other, and errors are larger there; "at the
-        edge": than 90 %. For a Gaussian process, far is what leaves much variance to the prediction; for a classifier,
-        what has no similar training graph. See :doc:`/new_graphs` for how large errors are.
+        "outside" means: the training graphs support the prediction less than they do for 98 % of themselves when left out; "at the
+        edge": less than for 90 %. For a Gaussian process, support is small if much variance is left; for a classifier, if
+        few of the ten most similar training graphs are very similar and have the predicted class. See :doc:`/new_graphs` for how
+        large errors are.
 
         Parameters
         ----------
@@ -100,7 +125,7 @@ class ComparesWithTraining:
             The most similar training graphs, similarities, shares of what the model has never seen, and verdicts.
         """
         self._check_one_target()  # type: ignore[attr-defined]
-        if not hasattr(self, "nearest_similarities_"):
+        if not all(len(getattr(self, name, ())) for name in self._compared):
             raise ParameterError(
                 f"This {type(self).__name__} does not know how similar its training graphs are to each other. Fit it again."
             )
@@ -117,9 +142,9 @@ class ComparesWithTraining:
         similarities = np.round(rows * inverse_roots(selves)[:, None] * inverse_roots(fitted), _DIGITS)
         nearest = similarities.argmax(axis=1)
         similarity = np.take_along_axis(similarities, nearest[:, None], axis=1)[:, 0]
-        far, usual_far = self._distances_from_training(rows, prior, similarity)
-        edge, outside = np.quantile(usual_far, [1 - EDGE, 1 - OUTSIDE])
-        verdict = np.where(far > outside, "outside", np.where(far > edge, "at the edge", "inside"))
+        doubt, usual_doubt = self._measure_doubt(Compared(graphs, rows, prior, similarities))
+        edge, outside = np.quantile(usual_doubt, [1 - EDGE, 1 - OUTSIDE])
+        verdict = np.where(doubt > outside, "outside", np.where(doubt > edge, "at the edge", "inside"))
         ranks = np.searchsorted(self.nearest_similarities_, similarity)
         closest = min((kernel for kernel, _, _ in kernels), key=lambda kernel: len(split_pipeline(kernel)[0]))
         final, view = through_pipeline(closest, graphs)
@@ -134,9 +159,9 @@ class ComparesWithTraining:
             verdict=verdict,
         )
 
-    def _distances_from_training(self, rows: Floats, prior: Floats, similarity: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
-        """Return how far graphs are from the training graphs, and how far these are from each other, ascending or not."""
-        return -similarity, -self.nearest_similarities_
+    @abstractmethod
+    def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
+        """Return a number for each graph that grows with its distance from the training graphs, and those of training graphs."""
 
 
 def spread_ids(n_graphs: int) -> Ints:
@@ -144,15 +169,27 @@ def spread_ids(n_graphs: int) -> Ints:
     return np.linspace(0, max(n_graphs - 1, 0), min(n_graphs, MOST)).astype(np.int64)
 
 
-def nearest_similarities(rows: Floats, selves: Floats) -> Floats:
-    """Return the similarities of graphs to their most similar other graph, ascending.
+def left_out_similarities(rows: Floats, selves: Floats) -> Floats:
+    """Return the similarities of fitted graphs to all others, and minus infinity to themselves.
 
     ``rows`` are those of ``spread_ids`` in a Gram matrix, and ``selves`` is its diagonal.
     """
     ids = spread_ids(len(selves))
     similarities = np.round(rows * inverse_roots(selves[ids])[:, None] * inverse_roots(selves), _DIGITS)
     similarities[np.arange(len(ids)), ids] = -np.inf
-    return np.sort(similarities.max(axis=1))
+    return similarities
+
+
+def nearest_similarities(rows: Floats, selves: Floats) -> Floats:
+    """Return the similarities of fitted graphs to their most similar other graph, ascending; see `left_out_similarities`."""
+    return np.sort(left_out_similarities(rows, selves).max(axis=1))
+
+
+def class_support(similarities: Floats, codes: Ints, predicted: Ints) -> Floats:
+    """Return the sum of similarities to those of the nearest fitted graphs that have the predicted class."""
+    nearest = np.argsort(-similarities, axis=1, kind="stable")[:, :_N_NEAREST]
+    values = np.maximum(np.take_along_axis(similarities, nearest, axis=1), 0.0)
+    return np.round((values * (codes[nearest] == predicted[:, None])).sum(axis=1), _DIGITS)
 
 
 def fitted_selves(kernel: Any) -> Floats:

@@ -463,7 +463,8 @@ class Screening:
                 model = fit_least_squares(K, Y, weights, alpha=None if alphas is None else alphas[i])
                 score = self._score(model.loo_predictions, ids)
                 record |= {"score": score, "seconds": time.monotonic() - start}
-                fitted.append(Fitted(candidate, kernel, model, record, K[spread_ids(len(ids))], K.diagonal().copy()))
+                kept = spread_ids(len(ids)) if len(ids) == len(self.graphs) else np.arange(0)  # none of a sample
+                fitted.append(Fitted(candidate, kernel, model, record, K[kept], K.diagonal().copy()))
                 if keep is not None:
                     keep(K)
                 if self.verbose:

@@ -19,7 +19,14 @@ from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
 from treegram.kernels.input_checks import outside_level
 from treegram.models import linear
-from treegram.models.applicability import ComparesWithTraining, fitted_selves, nearest_similarities
+from treegram.models.applicability import (
+    Compared,
+    ComparesWithTraining,
+    class_support,
+    fitted_selves,
+    left_out_similarities,
+    spread_ids,
+)
 from treegram.models.auto import (
     Screening,
     all_classes,
@@ -141,6 +148,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     """
 
     _score_name = "leave-one-out accuracy"
+    _compared = ("nearest_similarities_", "class_supports_")
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "class_weight": (Words("balanced"), Instance((dict,), "a dict of weights"), NOTHING),
     }
@@ -180,24 +188,29 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         screening = Screening(graphs, Y, weights, codes, self._is_auto, self.verbose)
         is_linear = len(codes) > linear.SWITCH
         with one_blas_thread(), verbosely(self.verbose):
-            decisions = self._fit_rows(screening) if is_linear else self._fit_stack(screening)
+            if is_linear:
+                decisions, similarities = self._fit_rows(screening), None
+            else:
+                decisions, similarities = self._fit_stack(screening)
         if learned_nothing(np.tanh(decisions / 2) if is_linear else decisions, Y, weights):
             warn_of_nothing("the shares of the classes")
             decisions = self._predict_shares(codes, of_classes)
         else:
             if self.class_weight is not None:
                 bias = fit_bias(decisions, codes, of_classes)
-                self.intercept_ = self.intercept_ + bias
-                decisions = decisions + bias
+                self.intercept_, decisions = self.intercept_ + bias, decisions + bias
             self.temperature_ = fit_temperature(decisions, codes, of_classes)
         self.calibration_ = np.sort(-self._probabilities(decisions)[np.arange(len(codes)), codes])
+        if similarities is not None:
+            predicted = most_likely(decisions[spread_ids(len(codes))])
+            self.class_supports_ = np.sort(class_support(similarities, codes, predicted))
         self.loo_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         self.loo_scores_ = _score_decisions(decisions, codes, weights)
         self.search_results_ = screening.records
         return self
 
-    def _fit_stack(self, screening: Screening) -> Floats:
-        """Fit a stack of kernels; return the leave-one-out decisions."""
+    def _fit_stack(self, screening: Screening) -> tuple[Floats, Floats]:
+        """Fit a stack of kernels; return the leave-one-out decisions, and similarities of some graphs to all others."""
         fitted, self.weights_ = choose_stack(screening, self._candidates(screening.graphs))
         models = [member.model for member in fitted]
         self.kernels_ = [member.kernel for member in fitted]
@@ -207,12 +220,12 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         rows, selves = (
             sum(map(np.multiply, shares, parts)) for parts in zip(*((m.rows, m.selves) for m in fitted), strict=True)
         )
-        self.nearest_similarities_ = nearest_similarities(rows, selves)
+        similarities = left_out_similarities(rows, selves)
+        self.nearest_similarities_ = np.sort(similarities.max(axis=1))
         self.intercept_ = self.weights_ @ [model.intercept for model in models]
         assert screening.codes is not None
         self.train_codes_ = screening.codes.astype(np.int64)
-        decisions: Floats = np.tensordot(self.weights_, [model.loo_predictions for model in models], 1)
-        return decisions
+        return np.tensordot(self.weights_, [model.loo_predictions for model in models], 1), similarities
 
     def _fit_rows(self, screening: Screening) -> Floats:
         """Fit a linear model on rows; return the decisions about the graphs of left-out folds."""
@@ -318,6 +331,10 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         return [
             (kernel, w / unit, unit) for kernel, w, unit in zip(self.kernels_, self.weights_, units, strict=True)
         ], 0.0
+
+    def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
+        predicted = most_likely(self._decide(compared.graphs))
+        return -class_support(compared.similarities, self.train_codes_, predicted), -self.class_supports_
 
     def _class_scores(self, X: Any) -> Floats:
         return self.predict_proba(X)

@@ -132,6 +132,7 @@ class PredictsSets(_Calibrated):
     """Mixin for classifiers."""
 
     classes_: NDArray[Any]
+    intercept_: Floats
 
     def prediction_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
         """Return sets of classes that contain the classes of new graphs with at least the given probability.

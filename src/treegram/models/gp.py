@@ -16,7 +16,7 @@ from treegram._core.params import Allowed, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline
-from treegram.models.applicability import ComparesWithTraining, nearest_similarities, spread_ids
+from treegram.models.applicability import Compared, ComparesWithTraining, nearest_similarities, spread_ids
 from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_numbers, check_strengths
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.multi_target import TakesSeveralTargets
@@ -149,9 +149,9 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         deviations: Floats = self._unit * np.sqrt(self.scale_ * left)
         return deviations
 
-    def _distances_from_training(self, rows: Floats, prior: Floats, similarity: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
+    def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
         """Return the variances that are left to graphs, and to fitted graphs when they are left out; their scale does not matter."""
-        left = prior - ((rows @ self._half_inverse) ** 2).sum(axis=1) + self._sum()[1]
+        left = compared.prior - ((compared.rows @ self._half_inverse) ** 2).sum(axis=1) + self._sum()[1]
         return left, 1.0 / np.maximum((self._half_inverse**2).sum(axis=1), _TINY)
 
     def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:

@@ -458,6 +458,7 @@ _RULES: dict[str, dict[str, str]] = {
         "dual_coefs_": "each finite n_graphs n_outputs",
         "intercept_": "finite n_outputs",
         "train_codes_": "whole n_graphs",
+        "class_supports_": "optional ascending *",
         "temperature_": "positive",
     },
     "GraphStatistics": {
