@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from treegram._core.types import Ints
     from treegram.graphs.graph_table import GraphTable
 
-__all__ = [
-    "BY_KIND",
-    "add_data_argument",
-    "add_model_argument",
-    "add_options",
-    "load",
-    "load_data",
-    "load_model_and_data",
-    "select_target",
-    "training_note",
-]
-
 MOLECULE_FILES = (".smi", ".sdf", ".csv", ".tsv")
 STRUCTURE_FILES = (".pdb", ".ent", ".cif", ".mmcif")
 KINDS = {

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from treegram.graphs.cells import CellTable
     from treegram.graphs.graph_table import GraphTable
 
-__all__ = ["read_graph_tables", "read_structures"]
-
 
 def read_graph_tables(
     transformer: TableGraphs, nodes: Path, edges: Path, graphs: CellTable | None, given: Collection[str] | None

@@ -15,8 +15,6 @@ from treegram.study.protocol import shipped_studies
 if TYPE_CHECKING:
     from treegram.study.protocol import Study
 
-__all__ = ["EXAMPLES", "add_arguments", "add_run_options", "run", "run_and_print"]
-
 EXAMPLES = (
     "treegram reproduce",
     "treegram reproduce paper --datasets ENZYMES BZR --kernels ODDCL_ST WL --repeats 1",

@@ -28,8 +28,6 @@ from treegram.datasets.fetch import data_home, fetch, is_known, unknown_set
 from treegram.graphs import Graphs
 from treegram.graphs.check import number_graphs
 
-__all__ = ["find_folder", "iter_tu", "load_tu", "save_tu"]
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _REQUIRED = ("A", "graph_indicator")
 _NODE_TABLES = ("node_labels", "node_attributes")

@@ -52,8 +52,6 @@ from treegram.structure.visits import (
 )
 from treegram.structure.wl import refine, wl_colors
 
-__all__ = ["INVARIANTS", "MATCHES", "SCOPES", "ball_pair_features", "pattern_features"]
-
 WL, SGK, NSPDK = 0, 1, 2
 SIZE, INVARIANT, NONE = 0, 1, 2
 INVARIANTS = {"wl": WL, "sgk": SGK, "nspdk": NSPDK}

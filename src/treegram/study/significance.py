@@ -19,19 +19,6 @@ from scipy import stats
 
 from treegram._core.types import Floats
 
-__all__ = [
-    "Posterior",
-    "Ranking",
-    "TTest",
-    "bayesian_correlated_t_test",
-    "bayesian_signed_rank",
-    "corrected_resampled_t_test",
-    "friedman_nemenyi",
-    "holm",
-    "paired_t_test",
-    "t_test_from_summary",
-]
-
 _DECIMALS = 10  # means of the same accuracies in another order differ in their last bits, but are ties
 _CONFIDENCE = 0.95  # of all intervals
 _PRIOR_STRENGTH = 0.5  # weight of the pseudo-observation, in data sets; the value of Benavoli et al.
