@@ -208,12 +208,6 @@ def _structures(path: Path) -> list[Path]:
     return [file for file in files if set(map(str.lower, file.suffixes[-2:])) & set(STRUCTURE_FILES)]
 
 
-def _parameters(kind: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters of the transformer that options set."""
-    set_options = {name: option.parameters.get(kind) for name, option in _OPTIONS.items() if name in args}
-    return {parameter: getattr(args, name) for name, parameter in set_options.items() if parameter}
-
-
 # -------------------------------------------------------------------- loading
 
 
@@ -254,17 +248,32 @@ def load(
         return _load_graphs(name, args)
     from sklearn.base import clone
 
-    from treegram.graphs.cells import read_cells
+    from treegram.graphs.cells import DELIMITERS, read_cells
     from treegram.graphs.graph_table import join_cells, make_table
 
-    chosen = _parameters(kind, args)
+    set_options = {option: details.parameters.get(kind) for option, details in _OPTIONS.items() if option in args}
+    chosen = {parameter: getattr(args, option) for option, parameter in set_options.items() if parameter}
     if kind == "molecules" and saved is None and getattr(args, "descriptors", is_auto):
         chosen["descriptors"] = "rdkit2d"
     transformer = (getattr(treegram, _TRANSFORMERS[kind])() if saved is None else clone(saved)).set_params(**chosen)
     targets = getattr(args, "target", [])
     if kind == "molecules":
-        on_error = on_error or getattr(args, "skip_invalid", "raise")
-        return _load_molecules(name, args, transformer, targets, columns, on_error)
+        from treegram.graphs.molecules import read_molecule_table
+
+        path, data = Path(name), None
+        if name == "-":
+            path, data = Path("stdin.csv" if "smiles_column" in args else "stdin.smi"), sys.stdin.buffer.read()
+        has_columns = path.suffix.lower() in DELIMITERS or "smiles_column" in args
+        return read_molecule_table(
+            path,
+            transformer,
+            targets=targets,
+            others=columns,
+            smiles_column=transformer.smiles_column if has_columns else None,
+            name_column=getattr(args, "name_column", None),
+            on_error=on_error or getattr(args, "skip_invalid", "raise"),
+            data=data,
+        )
     cells = read_cells(args.graphs) if "graphs" in args else None
     if kind == "proteins":
         table = read_structures(name, _structures(Path(name)), transformer, is_collected=on_error == "collect")
@@ -297,32 +306,6 @@ def _load_graphs(name: str, args: argparse.Namespace) -> GraphTable:
         graphs, y = treegram.load_tu(name, data_dir=getattr(args, "data_dir", None), download="no_download" not in args)
         task = "regression" if y is not None and y.dtype.kind == "f" else "classification"
     return make_table(name, graphs, columns={} if y is None else {"": y}, targets=() if y is None else [""], task=task)
-
-
-def _load_molecules(
-    name: str,
-    args: argparse.Namespace,
-    transformer: Any,
-    targets: Sequence[str],
-    columns: Sequence[str],
-    on_error: str,
-) -> GraphTable:
-    from treegram.graphs.molecules import read_molecule_table
-
-    path, data = Path(name), None
-    if name == "-":
-        path, data = Path("stdin.csv" if "smiles_column" in args else "stdin.smi"), sys.stdin.buffer.read()
-    is_table = path.suffix.lower() in (".csv", ".tsv")
-    return read_molecule_table(
-        path,
-        transformer,
-        targets=targets,
-        others=columns,
-        smiles_column=transformer.smiles_column if is_table or "smiles_column" in args else None,
-        name_column=getattr(args, "name_column", None),
-        on_error=on_error,
-        data=data,
-    )
 
 
 # -------------------------------------------------------------------- models
