@@ -1,6 +1,6 @@
 """The arguments DATA and MODEL: data sets by name or folder, molecules, protein structures, tables, and saved models.
 
-The kind of DATA follows from its name alone; see :func:`_kind`. A transformer turns molecules, structures and tables
+The kind of DATA follows from its name alone; see :func:`_input_type`. A transformer turns molecules, structures and tables
 into graphs; ``treegram fit`` saves it with the model, so that new data are converted in the same way.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOLECULE_FILES = (".smi", ".sdf", ".csv", ".tsv")
 STRUCTURE_FILES = (".pdb", ".ent", ".cif", ".mmcif")
-KINDS = {
+INPUTS = {
     "molecules": f"files of molecules ({', '.join(MOLECULE_FILES)})",
     "proteins": "protein structures (PDB or mmCIF)",
     "tables": "tables (--nodes and --edges)",
@@ -92,7 +92,7 @@ _FIRST = {  # in the help of every command
         {"action": "store_const", "const": "skip", "help": SKIP_INVALID}, {"molecules": "", "proteins": "missing"}
     ),
 }
-BY_KIND = {  # all commands that build graphs have these, and treegram info describes them
+BY_INPUT = {  # all commands that build graphs have these, and treegram info describes them
     "labels and vectors": {
         "label": _value("NAME,...", LABEL, _names, molecules="labels", tables="label"),
         "attributes": _value(
@@ -126,7 +126,7 @@ BY_KIND = {  # all commands that build graphs have these, and treegram info desc
         "no_download": _flag("use only data sets that are on this computer", graphs=""),
     },
 }
-_OPTIONS = _FIRST | {name: option for options in BY_KIND.values() for name, option in options.items()}
+_OPTIONS = _FIRST | {name: option for options in BY_INPUT.values() for name, option in options.items()}
 _MORE = """\
 treegram info --help lists more options of DATA, such as --label and
 --attributes, by kind of input; this command has them too."""
@@ -149,7 +149,7 @@ def add_data_argument(
     group = parser.add_argument_group("DATA", None if for_model or in_full else _MORE)
     add_options(group, {name: option for name, option in first.items() if name not in without})
     parser._action_groups.insert(1, parser._action_groups.pop())  # before the options of the command
-    for title, options in ({} if for_model else BY_KIND).items():
+    for title, options in ({} if for_model else BY_INPUT).items():
         group = parser.add_argument_group(title)
         add_options(group, options)
         if not in_full:
@@ -187,19 +187,19 @@ def _check_source(args: argparse.Namespace) -> None:
 # -------------------------------------------------------------------- what DATA is
 
 
-def _kind(name: str, args: argparse.Namespace) -> str:
+def _input_type(name: str, args: argparse.Namespace) -> str:
     """Return "tables", "molecules", "proteins" or "graphs"; raise if an option does not apply to such data."""
     if "nodes" in args:
-        kind = "tables"
+        input_type = "tables"
     elif name == "-" or Path(name).suffix.lower() in MOLECULE_FILES:
-        kind = "molecules"
+        input_type = "molecules"
     else:
-        kind = "proteins" if _structures(Path(name)) else "graphs"
+        input_type = "proteins" if _structures(Path(name)) else "graphs"
     for option, (_, parameters) in _OPTIONS.items():
-        if option in args and kind not in parameters:
-            kinds = listed([KINDS[one] for one in parameters])
-            raise ValueError(f"{_spelled(option)} is for {kinds}, which {name} is not.")
-    return kind
+        if option in args and input_type not in parameters:
+            inputs = listed([INPUTS[other] for other in parameters])
+            raise ValueError(f"{_spelled(option)} is for {inputs}, which {name} is not.")
+    return input_type
 
 
 def _structures(path: Path) -> list[Path]:
@@ -243,21 +243,22 @@ def load(
     ``on_error="collect"``, a molecule or structure that cannot be read is a row with a problem; the default is what
     --skip-invalid says.
     """
-    kind = _kind(name, args)
-    if kind == "graphs":
+    input_type = _input_type(name, args)
+    if input_type == "graphs":
         return _load_graphs(name, args)
     from sklearn.base import clone
 
     from treegram.graphs.cells import DELIMITERS, read_cells
     from treegram.graphs.graph_table import join_cells, make_table
 
-    set_options = {option: details.parameters.get(kind) for option, details in _OPTIONS.items() if option in args}
+    set_options = {option: details.parameters.get(input_type) for option, details in _OPTIONS.items() if option in args}
     chosen = {parameter: getattr(args, option) for option, parameter in set_options.items() if parameter}
-    if kind == "molecules" and saved is None and getattr(args, "descriptors", is_auto):
+    if input_type == "molecules" and saved is None and getattr(args, "descriptors", is_auto):
         chosen["descriptors"] = "rdkit2d"
-    transformer = (getattr(treegram, _TRANSFORMERS[kind])() if saved is None else clone(saved)).set_params(**chosen)
+    transformer = getattr(treegram, _TRANSFORMERS[input_type])() if saved is None else clone(saved)
+    transformer.set_params(**chosen)
     targets = getattr(args, "target", [])
-    if kind == "molecules":
+    if input_type == "molecules":
         from treegram.graphs.molecules import read_molecule_table
 
         path, data = Path(name), None
@@ -275,7 +276,7 @@ def load(
             data=data,
         )
     cells = read_cells(args.graphs) if "graphs" in args else None
-    if kind == "proteins":
+    if input_type == "proteins":
         table = read_structures(name, _structures(Path(name)), transformer, is_collected=on_error == "collect")
         graph_column = getattr(args, "graph_column", "graph")
     else:
@@ -318,15 +319,15 @@ def load_model_and_data(args: argparse.Namespace, *, on_error: str = "") -> tupl
         raise ValueError(
             f"{args.model} holds a {type(model).__name__}, which cannot predict; fit a model with treegram fit."
         )
-    kinds = {name: kind for kind, name in _TRANSFORMERS.items()}
+    input_types = {name: input_type for input_type, name in _TRANSFORMERS.items()}
     first = model[0] if hasattr(model, "steps") else None
-    kind = kinds.get(type(first).__name__, "graphs")
-    other = _kind(args.data, args)
-    if kind != other:
+    input_type = input_types.get(type(first).__name__, "graphs")
+    other = _input_type(args.data, args)
+    if input_type != other:
         raise ValueError(
-            f"{args.model} was fitted on {KINDS[kind]}, so it cannot be used for {KINDS[other]} such as {args.data}."
+            f"{args.model} was fitted on {INPUTS[input_type]}, so it cannot be used for {INPUTS[other]} such as {args.data}."
         )
-    return model if kind == "graphs" else model[1:], load(args.data, args, saved=first, on_error=on_error)
+    return model if input_type == "graphs" else model[1:], load(args.data, args, saved=first, on_error=on_error)
 
 
 def training_note(in_training: NDArray[Any] | None) -> str:
@@ -335,5 +336,5 @@ def training_note(in_training: NDArray[Any] | None) -> str:
     if in_training is None or not n_known:
         return ""
     were, them = ("was", "it") if n_known == 1 else ("were", "them")
-    some = f"{n_known} of {counted(len(in_training), 'graph')} {were} in the training data"
-    return f"{some}: how well the model predicts {them} says little about new graphs."
+    sentence = f"{n_known} of {counted(len(in_training), 'graph')} {were} in the training data"
+    return f"{sentence}: how well the model predicts {them} says little about new graphs."
