@@ -184,10 +184,14 @@ def find_column(names: Iterable[str], wanted: str, source: str, advice: str = ""
 
 
 def is_missing(cell: Any) -> bool:
-    """Return whether a cell has no value."""
-    if isinstance(cell, str):
-        return cell.lower() in MISSING
-    return cell is None or (isinstance(cell, float) and cell != cell)
+    """Return whether a cell of a file has no value."""
+    return cell.lower() in MISSING if isinstance(cell, str) else has_no_value(cell)
+
+
+def has_no_value(value: Any) -> bool:
+    """Return whether a value is None, nan, or a missing value of pandas; text such as "NA" is a value."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def holds_numbers(cells: Sequence[Any]) -> bool:
@@ -202,7 +206,7 @@ def name_texts(cells: Sequence[Any]) -> list[str | None]:
     """Return names or labels as text; only an empty cell is missing."""
     if set(map(type, cells)) == {str}:  # fast for large tables
         return [cell or None for cell in cells]
-    return [None if cell is None or cell == "" or cell != cell else str(cell) for cell in cells]
+    return [None if has_no_value(cell) or cell == "" else str(cell) for cell in cells]
 
 
 def convert_cells(cells: Sequence[Any], name: str, where: Callable[[int], str]) -> tuple[Ints, NDArray[Any]]:
