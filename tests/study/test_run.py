@@ -248,7 +248,7 @@ def test_gram_matrices_are_cached_between_repeats_if_memory_allows(
     from treegram.study import run as module
 
     calls = []
-    monkeypatch.setattr(module, "_MOST_HELD", most)
+    monkeypatch.setattr(module, "_MOST_BYTES", most)
     monkeypatch.setattr(module, "_on_all", lambda *given, on_all=module._on_all: (calls.append(1), on_all(*given))[1])
     one = replace(study, kernels=study.kernels[1:2], datasets=("A",))
     assert run(one, tmp_path / "s", loaded)[0] == 9

@@ -1,6 +1,6 @@
 """The arguments DATA and MODEL: data sets by name or folder, molecules, protein structures, tables, and saved models.
 
-The kind of DATA follows from its name alone; see :func:`_kind`. A transformer turns molecules, structures and tables
+The kind of DATA follows from its name alone; see :func:`_input_type`. A transformer turns molecules, structures and tables
 into graphs; ``treegram fit`` saves it with the model, so that new data are converted in the same way.
 """
 
@@ -25,21 +25,9 @@ if TYPE_CHECKING:
     from treegram._core.types import Ints
     from treegram.graphs.graph_table import GraphTable
 
-__all__ = [
-    "BY_KIND",
-    "add_data_argument",
-    "add_model_argument",
-    "add_options",
-    "load",
-    "load_data",
-    "load_model_and_data",
-    "select_target",
-    "training_note",
-]
-
 MOLECULE_FILES = (".smi", ".sdf", ".csv", ".tsv")
 STRUCTURE_FILES = (".pdb", ".ent", ".cif", ".mmcif")
-KINDS = {
+INPUTS = {
     "molecules": f"files of molecules ({', '.join(MOLECULE_FILES)})",
     "proteins": "protein structures (PDB or mmCIF)",
     "tables": "tables (--nodes and --edges)",
@@ -103,7 +91,7 @@ _FIRST = {  # in the help of every command
         {"action": "store_const", "const": "skip", "help": SKIP_INVALID}, {"molecules": "", "proteins": "missing"}
     ),
 }
-BY_KIND = {  # all commands that build graphs have these, and treegram info describes them
+BY_INPUT = {  # all commands that build graphs have these, and treegram info describes them
     "labels and vectors": {
         "label": _value("NAME,...", LABEL, _names, molecules="labels", tables="label"),
         "attributes": _value(
@@ -137,7 +125,7 @@ BY_KIND = {  # all commands that build graphs have these, and treegram info desc
         "no_download": _flag("use only data sets that are on this computer", graphs=""),
     },
 }
-_OPTIONS = _FIRST | {name: option for options in BY_KIND.values() for name, option in options.items()}
+_OPTIONS = _FIRST | {name: option for options in BY_INPUT.values() for name, option in options.items()}
 _MORE = """\
 treegram info --help lists more options of DATA, such as --label and
 --attributes, by kind of input; this command has them too."""
@@ -160,7 +148,7 @@ def add_data_argument(
     group = parser.add_argument_group("DATA", None if for_model or in_full else _MORE)
     add_options(group, {name: option for name, option in first.items() if name not in without})
     parser._action_groups.insert(1, parser._action_groups.pop())  # before the options of the command
-    for title, options in ({} if for_model else BY_KIND).items():
+    for title, options in ({} if for_model else BY_INPUT).items():
         group = parser.add_argument_group(title)
         add_options(group, options)
         if not in_full:
@@ -198,31 +186,25 @@ def _check_source(args: argparse.Namespace) -> None:
 # -------------------------------------------------------------------- what DATA is
 
 
-def _kind(name: str, args: argparse.Namespace) -> str:
+def _input_type(name: str, args: argparse.Namespace) -> str:
     """Return "tables", "molecules", "proteins" or "graphs"; raise if an option does not apply to such data."""
     if "nodes" in args:
-        kind = "tables"
+        input_type = "tables"
     elif name == "-" or Path(name).suffix.lower() in MOLECULE_FILES:
-        kind = "molecules"
+        input_type = "molecules"
     else:
-        kind = "proteins" if _structures(Path(name)) else "graphs"
+        input_type = "proteins" if _structures(Path(name)) else "graphs"
     for option, (_, parameters) in _OPTIONS.items():
-        if option in args and kind not in parameters:
-            kinds = listed([KINDS[one] for one in parameters])
-            raise ValueError(f"{_spelled(option)} is for {kinds}, which {name} is not.")
-    return kind
+        if option in args and input_type not in parameters:
+            inputs = listed([INPUTS[other] for other in parameters])
+            raise ValueError(f"{_spelled(option)} is for {inputs}, which {name} is not.")
+    return input_type
 
 
 def _structures(path: Path) -> list[Path]:
     """Return the structure files of a folder, by name, or the file itself if it is one."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     return [file for file in files if set(map(str.lower, file.suffixes[-2:])) & set(STRUCTURE_FILES)]
-
-
-def _parameters(kind: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters of the transformer that options set."""
-    set_options = {name: option.parameters.get(kind) for name, option in _OPTIONS.items() if name in args}
-    return {parameter: getattr(args, name) for name, parameter in set_options.items() if parameter}
 
 
 # -------------------------------------------------------------------- loading
@@ -260,27 +242,43 @@ def load(
     ``on_error="collect"``, a molecule or structure that cannot be read is a row with a problem; the default is what
     --skip-invalid says.
     """
-    kind = _kind(name, args)
-    if kind == "graphs":
+    input_type = _input_type(name, args)
+    if input_type == "graphs":
         return _load_graphs(name, args)
     from sklearn.base import clone
 
-    from treegram.graphs.cells import read_cells
+    from treegram.graphs.cells import DELIMITERS, read_cells
     from treegram.graphs.graph_table import join_cells, make_table
 
-    chosen = _parameters(kind, args)
-    if kind == "molecules" and saved is None:
+    set_options = {option: details.parameters.get(input_type) for option, details in _OPTIONS.items() if option in args}
+    chosen = {parameter: getattr(args, option) for option, parameter in set_options.items() if parameter}
+    if input_type == "molecules" and saved is None:
         if getattr(args, "descriptors", AUTO in kernels):
             chosen |= {"descriptors": ["rdkit2d", "erg"], "n_jobs": getattr(args, "jobs", None)}
         if list(kernels) == [AUTO]:
             chosen.setdefault("labels", ["element", "pharmacophore"])
-    transformer = (getattr(treegram, _TRANSFORMERS[kind])() if saved is None else clone(saved)).set_params(**chosen)
+    transformer = getattr(treegram, _TRANSFORMERS[input_type])() if saved is None else clone(saved)
+    transformer.set_params(**chosen)
     targets = getattr(args, "target", [])
-    if kind == "molecules":
-        on_error = on_error or getattr(args, "skip_invalid", "raise")
-        return _load_molecules(name, args, transformer, targets, columns, on_error)
+    if input_type == "molecules":
+        from treegram.graphs.molecules import read_molecule_table
+
+        path, data = Path(name), None
+        if name == "-":
+            path, data = Path("stdin.csv" if "smiles_column" in args else "stdin.smi"), sys.stdin.buffer.read()
+        has_columns = path.suffix.lower() in DELIMITERS or "smiles_column" in args
+        return read_molecule_table(
+            path,
+            transformer,
+            targets=targets,
+            others=columns,
+            smiles_column=transformer.smiles_column if has_columns else None,
+            name_column=getattr(args, "name_column", None),
+            on_error=on_error or getattr(args, "skip_invalid", "raise"),
+            data=data,
+        )
     cells = read_cells(args.graphs) if "graphs" in args else None
-    if kind == "proteins":
+    if input_type == "proteins":
         table = read_structures(name, _structures(Path(name)), transformer, is_collected=on_error == "collect")
         graph_column = getattr(args, "graph_column", "graph")
     else:
@@ -313,32 +311,6 @@ def _load_graphs(name: str, args: argparse.Namespace) -> GraphTable:
     return make_table(name, graphs, columns={} if y is None else {"": y}, targets=() if y is None else [""], task=task)
 
 
-def _load_molecules(
-    name: str,
-    args: argparse.Namespace,
-    transformer: Any,
-    targets: Sequence[str],
-    columns: Sequence[str],
-    on_error: str,
-) -> GraphTable:
-    from treegram.graphs.molecules import read_molecule_table
-
-    path, data = Path(name), None
-    if name == "-":
-        path, data = Path("stdin.csv" if "smiles_column" in args else "stdin.smi"), sys.stdin.buffer.read()
-    is_table = path.suffix.lower() in (".csv", ".tsv")
-    return read_molecule_table(
-        path,
-        transformer,
-        targets=targets,
-        others=columns,
-        smiles_column=transformer.smiles_column if is_table or "smiles_column" in args else None,
-        name_column=getattr(args, "name_column", None),
-        on_error=on_error,
-        data=data,
-    )
-
-
 # -------------------------------------------------------------------- models
 
 
@@ -349,15 +321,15 @@ def load_model_and_data(args: argparse.Namespace, *, on_error: str = "") -> tupl
         raise ValueError(
             f"{args.model} holds a {type(model).__name__}, which cannot predict; fit a model with treegram fit."
         )
-    kinds = {name: kind for kind, name in _TRANSFORMERS.items()}
+    input_types = {name: input_type for input_type, name in _TRANSFORMERS.items()}
     first = model[0] if hasattr(model, "steps") else None
-    kind = kinds.get(type(first).__name__, "graphs")
-    other = _kind(args.data, args)
-    if kind != other:
+    input_type = input_types.get(type(first).__name__, "graphs")
+    other = _input_type(args.data, args)
+    if input_type != other:
         raise ValueError(
-            f"{args.model} was fitted on {KINDS[kind]}, so it cannot be used for {KINDS[other]} such as {args.data}."
+            f"{args.model} was fitted on {INPUTS[input_type]}, so it cannot be used for {INPUTS[other]} such as {args.data}."
         )
-    return model if kind == "graphs" else model[1:], load(args.data, args, saved=first, on_error=on_error)
+    return model if input_type == "graphs" else model[1:], load(args.data, args, saved=first, on_error=on_error)
 
 
 def training_note(in_training: NDArray[Any] | None) -> str:
@@ -366,5 +338,5 @@ def training_note(in_training: NDArray[Any] | None) -> str:
     if in_training is None or not n_known:
         return ""
     were, them = ("was", "it") if n_known == 1 else ("were", "them")
-    some = f"{n_known} of {counted(len(in_training), 'graph')} {were} in the training data"
-    return f"{some}: how well the model predicts {them} says little about new graphs."
+    sentence = f"{n_known} of {counted(len(in_training), 'graph')} {were} in the training data"
+    return f"{sentence}: how well the model predicts {them} says little about new graphs."

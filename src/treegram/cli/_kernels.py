@@ -168,9 +168,9 @@ def _read_value(allowed: Allowed, text: str) -> Any:
     from treegram._core.params import words_of
 
     readings: list[Any] = [_WORDS.get(text.lower(), text)]
-    for kind in (int, float):
+    for number_type in (int, float):
         with contextlib.suppress(ValueError):
-            readings.append(kind(text))
+            readings.append(number_type(text))
     for value in readings:
         if any(rule.accepts(value) for rule in allowed):
             return value

@@ -14,8 +14,6 @@ from typing import Any, NoReturn
 from treegram._core.files import check_writable
 from treegram._core.text import suggest, visible
 
-__all__ = ["Parser", "add_jobs", "add_output", "as_options", "at_least", "check_output", "one_line", "show"]
-
 # What Python's messages advise, and the option that does it.
 _ADVICE = {
     "on_error='skip'": "--skip-invalid",

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from treegram.graphs.cells import CellTable
     from treegram.graphs.graph_table import GraphTable
 
-__all__ = ["read_graph_tables", "read_structures"]
-
 
 def read_graph_tables(
     transformer: TableGraphs, nodes: Path, edges: Path, graphs: CellTable | None, given: Collection[str] | None
@@ -35,29 +33,20 @@ def read_graph_tables(
         files["graphs"] = graphs
     if given is not None:
         _choose_columns(transformer, files, given)
-    are_named = transformer.graph.lower() in map(str.lower, files["edges"].columns)  # whether edges name their graph
-    texts: dict[str, list[str | None]] = {
-        "nodes": [transformer.graph, transformer.node, transformer.label],
-        "edges": [
-            transformer.graph if are_named else None,
-            transformer.source,
-            transformer.target,
-            transformer.edge_label,
-        ],
-        "graphs": [transformer.graph],
-    }
-    numbers: dict[str, str | Sequence[str] | None] = {
-        "nodes": transformer.attributes,
-        "edges": transformer.edge_attributes,
-        "graphs": transformer.graph_attributes,
+    ends: list[str | None] = [transformer.source, transformer.target, transformer.edge_label]
+    if transformer.graph.lower() in map(str.lower, files["edges"].columns):  # edges may name their graph
+        ends = [transformer.graph, *ends]
+    columns: dict[str, tuple[list[str | None], str | Sequence[str] | None]] = {
+        "nodes": ([transformer.graph, transformer.node, transformer.label], transformer.attributes),
+        "edges": (ends, transformer.edge_attributes),
+        "graphs": ([transformer.graph], transformer.graph_attributes),
     }
     tables: dict[str, dict[str, Any]] = {}
     for name, file in files.items():
-        vectors = numbers[name] or []
-        tables[name] = {column: file.texts(column) for column in texts[name] if column}
-        tables[name] |= {
-            column: file.numbers(column) for column in ([vectors] if isinstance(vectors, str) else vectors)
-        }
+        texts, vectors = columns[name]
+        numbers = [vectors] if isinstance(vectors, str) else vectors or []
+        tables[name] = {column: file.texts(column) for column in texts if column}
+        tables[name] |= {column: file.numbers(column) for column in numbers}
     try:
         return transformer.transform(tables)
     except InvalidGraphError as error:  # it numbers rows from 0

@@ -9,8 +9,6 @@ from importlib import import_module
 from treegram._core.optional import optional_module
 from treegram.cli._parser import Parser
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = ("treegram completion bash > ~/.local/share/bash-completion/completions/treegram",)
 
 

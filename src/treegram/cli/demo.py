@@ -13,8 +13,6 @@ from treegram._core.optional import blank_axes
 from treegram._core.text import visible
 from treegram.cli._parser import Parser, at_least
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = ("treegram demo -o demo",)
 
 

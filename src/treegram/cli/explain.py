@@ -10,8 +10,6 @@ from treegram._core.text import counted
 from treegram.cli._data import add_data_argument, add_model_argument, load_model_and_data, training_note
 from treegram.cli._parser import Parser, add_output, at_least, check_output, show
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "treegram explain mutag.tgm ./new -o page.html",
     "treegram explain mutag.tgm MUTAG --select 0,3,50 -o page.html",

@@ -14,8 +14,6 @@ from treegram.cli._data import add_data_argument, load, select_target
 from treegram.cli._kernels import NAMES, add_kernel_options, kernel_class, parameter_values
 from treegram.cli._parser import Parser, add_jobs, add_output, check_output, show
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "treegram gram ENZYMES --kernel oddcl --depth 3 --lam 1.2 -o K.npz",
     "treegram gram ENZYMES --depth 0,1,2,3 --lam 0.5,1,1.2 -o grid.npz",

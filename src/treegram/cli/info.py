@@ -13,8 +13,6 @@ from treegram._core.text import counted
 from treegram.cli._data import add_data_argument, load_data
 from treegram.cli._parser import Parser, as_options, show
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "treegram info ENZYMES",
     "treegram info ./my_folder --json",

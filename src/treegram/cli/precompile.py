@@ -14,8 +14,6 @@ from typing import Any
 import treegram
 from treegram.cli._parser import Parser
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = ("treegram precompile", "NUMBA_CACHE_DIR=/opt/treegram-cache treegram precompile")
 
 _ABOUT = """\

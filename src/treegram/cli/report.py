@@ -7,8 +7,6 @@ from pathlib import Path
 
 from treegram.cli._parser import Parser, add_output, check_output, show
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "treegram report paper.sqlite",
     "treegram report paper.sqlite -o report.html",

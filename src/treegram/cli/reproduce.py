@@ -8,14 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treegram.cli._data import BY_KIND, add_options, load_data
+from treegram.cli._data import BY_INPUT, add_options, load_data
 from treegram.cli._parser import Parser, add_jobs, at_least, show
 from treegram.study.protocol import shipped_studies
 
 if TYPE_CHECKING:
     from treegram.study.protocol import Study
-
-__all__ = ["EXAMPLES", "add_arguments", "add_run_options", "run", "run_and_print"]
 
 EXAMPLES = (
     "treegram reproduce",
@@ -48,7 +46,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         metavar="DIR",
         help="folder with one folder per data set (default: TREEGRAM_DATA, or else a cache folder)",
     )
-    add_options(parser, BY_KIND["data sets"])
+    add_options(parser, BY_INPUT["data sets"])
 
 
 def run(args: argparse.Namespace) -> None:

@@ -15,8 +15,6 @@ from urllib.parse import quote
 from treegram._core.errors import DatasetError
 from treegram._core.files import scratch_folder
 
-__all__ = ["data_home", "fetch", "is_known", "unknown_set"]
-
 _COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
 _TIMEOUT = 30.0  # seconds without receiving a byte
 _MAX_UNPACKED = 1 << 31  # bytes; the largest sets of the collection have less than half as many

@@ -18,8 +18,6 @@ from treegram._core.params import LIST, SEED, Allowed, Number, Whole, check_valu
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 
-__all__ = ["load_digits_graphs", "make_molecules", "make_motifs", "make_synthetic"]
-
 _RULES: dict[str, Allowed] = {
     "n_graphs": (Whole(0),),
     "n_nodes": (Whole(0),),

@@ -32,7 +32,7 @@ __all__ = ["iter_parquet", "load_parquet", "save_parquet"]
 _KEY = b"treegram"
 _ROWS = 256  # graphs per row group, the smallest unit that can be read
 _LOAD_ROWS = 1 << 14  # graphs that load_parquet converts at once
-_FIELDS = (  # the field of Graphs, its column, what has one row each, and the kinds of its values
+_FIELDS = (  # the field of Graphs, its column, what has one row each, and numpy's codes of the types of its values
     ("labels", "node_label", "nodes", "iubO"),
     ("attributes", "node_feat", "nodes", "iubf"),
     ("node_names", "node_name", "nodes", "O"),
@@ -318,9 +318,9 @@ class _Batch(NamedTuple):
         names = self.table.schema.names
         if "num_nodes" in names:
             counts["nodes"]["num_nodes"] = self._rows("num_nodes", 0, "iu")[1][:, 0].tolist()
-        for field, column, things, kinds in _FIELDS:
+        for field, column, things, type_codes in _FIELDS:
             if column in names:
-                n_rows, rows = self._rows(column, int(things != "graphs"), kinds)
+                n_rows, rows = self._rows(column, int(things != "graphs"), type_codes)
                 counts[things][column] = n_rows.tolist()
                 data[field] = self._values(field, column, rows)
                 if field.endswith("attributes"):
@@ -362,12 +362,12 @@ class _Batch(NamedTuple):
         is_source = np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
         return lengths[::2], np.stack([values[is_source], values[~is_source]], axis=1).astype(np.int64)
 
-    def _rows(self, name: str, depth: int, kinds: str) -> tuple[Ints, NDArray[Any]]:
+    def _rows(self, name: str, depth: int, type_codes: str) -> tuple[Ints, NDArray[Any]]:
         """Return the values of a column as one row per graph (``depth`` 0), or per node or edge (1), and the rows per graph.
 
         Everything nested deeper than ``depth`` belongs to one row, and all rows must have the same length.
         """
-        levels, values = self._flatten(name, kinds)
+        levels, values = self._flatten(name, type_codes)
         if len(levels) < depth:
             raise DatasetError(
                 f"{self.path}: column {name!r} must hold a list in each row; it holds numbers or strings."
@@ -384,7 +384,7 @@ class _Batch(NamedTuple):
             raise self._error(row, f"column {name!r}: expected {width} values, as before; got {lengths[i]}.")
         return counts, values.reshape(len(lengths), width)
 
-    def _flatten(self, name: str, kinds: str) -> tuple[list[Ints], NDArray[Any]]:
+    def _flatten(self, name: str, type_codes: str) -> tuple[list[Ints], NDArray[Any]]:
         """Return the lengths of the lists at each level of a column, and all values."""
         from pyarrow import compute, types
 
@@ -405,9 +405,9 @@ class _Batch(NamedTuple):
         if types.is_null(array.type) and not len(values):  # an empty column of no known type
             values = np.empty(0, np.int64)
         is_text = types.is_string(array.type) or types.is_large_string(array.type)
-        if values.dtype.kind not in kinds or (values.dtype == object and not is_text):
-            numbers = [] if "i" not in kinds else ["numbers"] if "f" in kinds else ["whole numbers"]
-            expected = " or ".join(numbers + (["strings"] if "O" in kinds else []))
+        if values.dtype.kind not in type_codes or (values.dtype == object and not is_text):
+            numbers = [] if "i" not in type_codes else ["numbers"] if "f" in type_codes else ["whole numbers"]
+            expected = " or ".join(numbers + (["strings"] if "O" in type_codes else []))
             raise DatasetError(f"{self.path}: column {name!r} must hold {expected}; it holds {array.type}.")
         return levels, values
 

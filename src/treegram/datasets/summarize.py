@@ -21,8 +21,6 @@ from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import COLUMN_NAMES, ROWS
 from treegram.graphs.digest import digest_each
 
-__all__ = ["summarize_graphs"]
-
 _N_AXES = 3
 _BOND_SPREAD = 0.35  # standard deviation of the lengths of edges, as a share of their mean
 _BOND_SHARE = 0.6  # mean length of edges, as a share of the median distance in a graph

@@ -28,8 +28,6 @@ from treegram.datasets.fetch import data_home, fetch, is_known, unknown_set
 from treegram.graphs import Graphs
 from treegram.graphs.check import number_graphs
 
-__all__ = ["find_folder", "iter_tu", "load_tu", "save_tu"]
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _REQUIRED = ("A", "graph_indicator")
 _NODE_TABLES = ("node_labels", "node_attributes")
@@ -42,7 +40,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLANK_LINE = "there is a blank line in the middle of the file."
 _SHOWN = 60  # characters of a file in a message
 
-_Files = dict[str, Path]  # the files that exist, by kind
+_Files = dict[str, Path]  # the files that exist, by the name of their table
 
 
 def load_tu(
@@ -222,7 +220,7 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
     _check_storable(graphs)
     files = _format_tables(graphs)
     try:
-        _write_folder(goal, {f"{name}_{kind}": lines for kind, lines in files.items()})
+        _write_folder(goal, {f"{name}_{table}": lines for table, lines in files.items()})
     except OSError as error:
         raise DatasetError(f"The folder {goal} cannot be written ({error.strerror or error}).") from None
 
@@ -260,7 +258,7 @@ def _check_folder(folder: Path) -> None:
 
 def _set_names(folder: Path) -> set[str]:
     """Return the names of the data sets in a folder, from its files."""
-    endings = [f"_{kind}.txt" for kind in _REQUIRED]
+    endings = [f"_{table}.txt" for table in _REQUIRED]
     return {file.name.removesuffix(ending) for ending in endings for file in folder.glob("*" + ending)}
 
 
@@ -280,18 +278,18 @@ def _find_files(folder: Path) -> _Files:
             f"{folder} holds several data sets ({', '.join(sorted(names))}); give each a folder of its own."
         )
     name = folder.name if folder.name in names else names.pop()
-    kinds = (*_REQUIRED, *_NODE_TABLES, *_EDGE_TABLES, *_GRAPH_TABLES)
-    files = {kind: folder / f"{name}_{kind}.txt" for kind in kinds}
-    for kind, path in files.items():
+    tables = (*_REQUIRED, *_NODE_TABLES, *_EDGE_TABLES, *_GRAPH_TABLES)
+    files = {table: folder / f"{name}_{table}.txt" for table in tables}
+    for table, path in files.items():
         if not os.path.lexists(path):
-            if kind in _REQUIRED:
+            if table in _REQUIRED:
                 raise DatasetError(f"{path} is missing; a TU data set needs it.")
         elif not path.is_file():
             raise DatasetError(
                 f"{path} is not a regular file, or a link to a file that does not exist (git annex get and dvc pull fetch "
                 "such files)."
             )
-    return {kind: path for kind, path in files.items() if path.is_file()}
+    return {table: path for table, path in files.items() if path.is_file()}
 
 
 # -------------------------------------------------------------------- reading
@@ -310,23 +308,23 @@ def _read(folder: Path, chunk_size: int | None, *, directed: bool) -> Iterator[G
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_graphs))])
     n_edges = _count_edges(files["A"], owners, offsets[starts]) if chunk_size else [None]
     tables = partial(_read_tables, files, owners, np.diff(offsets[starts]), n_edges)
-    kinds = [kind for kind in (*_NODE_TABLES, *_EDGE_TABLES) if kind in files]
-    if not directed and "edge_attributes" in kinds:
+    names = [name for name in (*_NODE_TABLES, *_EDGE_TABLES) if name in files]
+    if not directed and "edge_attributes" in names:
         # A list: the file is read to its end, so that a wrong line is an error even if all lines are left out.
         depends = [_depends_on_direction(edges, rows["edge_attributes"]) for edges, rows in tables(["edge_attributes"])]
         if any(depends):
-            kinds.remove("edge_attributes")
+            names.remove("edge_attributes")
             warnings.warn(
                 f"{folder}: The edge attributes in {files['edge_attributes'].name} are left out: they differ between the two "
                 "directions of an edge. Load with directed=True to keep them.",
                 UserWarning,
                 stacklevel=3,
             )
-    for (start, stop), (edges, data) in zip(pairwise(starts), tables(kinds), strict=True):
+    for (start, stop), (edges, data) in zip(pairwise(starts), tables(names), strict=True):
         pairs = edges - offsets[start]
         if order is not None:
             pairs = np.argsort(order)[edges]
-            data |= {kind: data[kind][order] for kind in _NODE_TABLES if kind in data}
+            data |= {name: data[name][order] for name in _NODE_TABLES if name in data}
         try:
             yield Graphs.from_arrays(
                 offsets[start : stop + 1] - offsets[start],
@@ -416,22 +414,22 @@ def _count_edges(path: Path, owners: Ints, first_nodes: Ints) -> list[int]:
 
 
 def _read_tables(
-    files: _Files, owners: Ints, n_nodes: Ints, n_edges: Sequence[int | None], kinds: list[str]
+    files: _Files, owners: Ints, n_nodes: Ints, n_edges: Sequence[int | None], names: list[str]
 ) -> Iterator[tuple[Ints, dict[str, NDArray[Any]]]]:
     """Yield the edges and the rows of some other tables, chunk by chunk."""
     pairs = TextTable(files["A"], whole=True, n_columns=2, may_be_empty=True)
     tables = {
-        kind: TextTable(files[kind], whole=kind.endswith("labels"), may_be_empty=kind in _EDGE_TABLES) for kind in kinds
+        name: TextTable(files[name], whole=name.endswith("labels"), may_be_empty=name in _EDGE_TABLES) for name in names
     }
     for n_chunk_nodes, n_chunk_edges in zip(n_nodes.tolist(), n_edges, strict=True):
         edges = _read_edges(pairs, n_chunk_edges, owners)
         n_rows = dict.fromkeys(_NODE_TABLES, n_chunk_nodes) | dict.fromkeys(_EDGE_TABLES, len(edges))
-        data = {kind: table.read(n_rows[kind] if len(n_nodes) > 1 else None) for kind, table in tables.items()}
-        if any(len(rows) != n_rows[kind] for kind, rows in data.items()):
+        data = {name: table.read(n_rows[name] if len(n_nodes) > 1 else None) for name, table in tables.items()}
+        if any(len(rows) != n_rows[name] for name, rows in data.items()):
             break
         yield edges, data
-    for kind, table in tables.items():
-        n, noun = (len(owners), "nodes") if kind in _NODE_TABLES else (pairs.count_rows(), "edges")
+    for name, table in tables.items():
+        n, noun = (len(owners), "nodes") if name in _NODE_TABLES else (pairs.count_rows(), "edges")
         if table.count_rows() != n:
             raise table.error(table.n_read - 1, f"expected {n} lines, one for each of the {noun}, got {table.n_read}.")
 
@@ -614,7 +612,7 @@ def _format_tables(graphs: Graphs) -> dict[str, list[str]]:
         "node_attributes": graphs.attributes,
         "edge_attributes": graphs.edge_attributes,
     }
-    files = {kind: _format_rows(values) for kind, values in rows.items() if values is not None}
+    files = {table: _format_rows(values) for table, values in rows.items() if values is not None}
     if graphs.labels is not None:
         files["node_labels"] = _format_labels(graphs.labels, graphs.label_values, "labels")
     if graphs.edge_labels is not None:

@@ -56,18 +56,18 @@ class CellTable:
         """Return the cells of a column."""
         return self.columns[find_column(self.columns, column, self.source, advice, self.noun)]
 
-    def texts(self, column: str, advice: str = "") -> NDArray[Any]:
+    def texts(self, column: str, advice: str = "") -> Sequence[Any]:
         """Return a column of names or labels, in which no cell may be empty."""
         texts = name_texts(self.cells(column, advice))
         if None in texts:
             self._refuse_missing(texts.index(None), column)
-        return np.fromiter(texts, dtype=object, count=len(texts))
+        return texts
 
-    def numbers(self, column: str, advice: str = "") -> NDArray[Any]:
+    def numbers(self, column: str) -> Sequence[Any] | Floats:
         """Return a column of numbers without missing cells, or of vectors, which only Parquet files have."""
-        cells = self.cells(column, advice)
+        cells = self.cells(column)
         if any(isinstance(cell, list) for cell in cells):
-            return np.fromiter(cells, dtype=object, count=len(cells))
+            return cells
         rows, values = convert_cells(cells, column, self.where)
         if len(rows) < len(cells):
             self._refuse_missing(next(row for row, cell in enumerate(cells) if is_missing(cell)), column)
@@ -184,10 +184,14 @@ def find_column(names: Iterable[str], wanted: str, source: str, advice: str = ""
 
 
 def is_missing(cell: Any) -> bool:
-    """Return whether a cell has no value."""
-    if isinstance(cell, str):
-        return cell.lower() in MISSING
-    return cell is None or (isinstance(cell, float) and cell != cell)
+    """Return whether a cell of a file has no value."""
+    return cell.lower() in MISSING if isinstance(cell, str) else has_no_value(cell)
+
+
+def has_no_value(value: Any) -> bool:
+    """Return whether a value is None, nan, or a missing value of pandas; text such as "NA" is a value."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def holds_numbers(cells: Sequence[Any]) -> bool:
@@ -202,7 +206,7 @@ def name_texts(cells: Sequence[Any]) -> list[str | None]:
     """Return names or labels as text; only an empty cell is missing."""
     if set(map(type, cells)) == {str}:  # fast for large tables
         return [cell or None for cell in cells]
-    return [None if cell is None or cell == "" or cell != cell else str(cell) for cell in cells]
+    return [None if has_no_value(cell) or cell == "" else str(cell) for cell in cells]
 
 
 def convert_cells(cells: Sequence[Any], name: str, where: Callable[[int], str]) -> tuple[Ints, NDArray[Any]]:
@@ -233,7 +237,7 @@ def convert_cells(cells: Sequence[Any], name: str, where: Callable[[int], str]) 
             problem = "a whole number beyond 2**53, where different numbers become the same"
         else:
             continue
-        raise DatasetError(f"{where(rows[i])}: the column {name!r} has {_shown(present[i])}, {problem}.")
+        raise DatasetError(f"{where(rows[i])}: the column {name!r} has {present[i]!r:.60}, {problem}.")
     is_whole = not is_large.any() and bool((values == np.round(values)).all())
     return ids, values.astype(np.int64) if is_whole else values
 
@@ -267,14 +271,10 @@ def _check_texts(cells: Sequence[Any], numbers: Sequence[float | None], name: st
     )
     if has_comma:
         raise DatasetError(
-            f"{where(text)}: the column {name!r} has {_shown(cells[text])}, a number with a decimal comma. Write it with a point."
+            f"{where(text)}: the column {name!r} has {cells[text]!r:.60}, a number with a decimal comma. Write it with a point."
         )
     if number is not None:
         raise DatasetError(
-            f"{where(text)}: the column {name!r} has {_shown(cells[text])}, but {where(number)} has the number {cells[number]}. A column "
+            f"{where(text)}: the column {name!r} has {cells[text]!r:.60}, but {where(number)} has the number {cells[number]}. A column "
             "must hold only numbers, or only text; leave a cell empty if its value is missing."
         )
-
-
-def _shown(cell: Any) -> str:
-    return f"{cell!r:.60}"

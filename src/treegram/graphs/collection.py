@@ -22,8 +22,6 @@ from treegram.graphs import check
 from treegram.graphs.build import check_collection, compress_edges, join_fields, ranges, stack_vectors
 from treegram.graphs.from_libraries import FromLibraries
 
-__all__ = ["Graphs", "as_graphs"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graphs(FromLibraries):

@@ -51,7 +51,9 @@ class GraphTable:
             return np.arange(len(self.graphs)), cells[self.kept]
         places = self.cell_places or self.where
         rows, values = convert_cells(cells, column, places.__getitem__)
-        ids = self._graph_ids()[rows]
+        graph_of_row = np.full(len(self.where), -1)
+        graph_of_row[self.kept] = np.arange(len(self.kept))
+        ids = graph_of_row[rows]
         if not (ids >= 0).any():
             raise DatasetError(f"No graph of {self.source} has a value for {column!r}.")
         return ids[ids >= 0], values[ids >= 0]
@@ -80,12 +82,6 @@ class GraphTable:
         """Return the cells of a column, one per row."""
         return self.columns[column if column in self.columns else find_column(self.columns, column, self.source)]
 
-    def _graph_ids(self) -> Ints:
-        """Return the graph of each row, -1 for none."""
-        ids = np.full(len(self.where), -1)
-        ids[self.kept] = np.arange(len(self.kept))
-        return ids
-
 
 def make_table(source: str, graphs: Graphs, **fields: Any) -> GraphTable:
     """Make the table of data in which every row is a graph."""
@@ -101,7 +97,7 @@ def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: S
     """
     for column in wanted:
         cells.cells(column, "Name the right one with --target.")
-    names = cells.texts(graph_column, "Name the right one with --graph-column.").tolist()
+    names = cells.texts(graph_column, "Name the right one with --graph-column.")
     row_of: dict[str | None, int] = {}
     for row, name in enumerate(names):
         if row_of.setdefault(name, row) != row:

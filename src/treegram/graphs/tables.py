@@ -18,6 +18,7 @@ from treegram._core.params import FLAG, NOTHING, Allowed, Instance, parameters
 from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
+from treegram.graphs.cells import has_no_value
 from treegram.graphs.check import as_vectors, plain_label, refuse_masked
 from treegram.graphs.transforms import Source
 
@@ -124,13 +125,7 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where values are missing: nan, None, or a missing value of pandas."""
     if values.dtype != object:
         return np.isnan(values) if values.ndim == 1 and values.dtype.kind in "fmM" else np.zeros(1, dtype=bool)
-    return np.array([_is_missing(value) for value in values], dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and value != value
+    return np.array(list(map(has_no_value, values)), dtype=bool)
 
 
 def list_names(names: Iterable[Any]) -> str:

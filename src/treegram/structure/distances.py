@@ -33,8 +33,6 @@ from treegram.structure.visits import (
     visit,
 )
 
-__all__ = ["Distances", "count_distances"]
-
 NODES_PER_TASK = 4096
 FIRST_RECORDS = 1 << 16  # initial room, at most
 TOP = 5  # index in its state: the largest distance from the current group so far

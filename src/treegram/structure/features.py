@@ -13,8 +13,6 @@ from treegram._core.jit import jit
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.structure.hashing import number_codes
 
-__all__ = ["Features", "add_rows", "common_codes", "first_from", "gather", "order_by_row", "runs"]
-
 ABSENT, ONE_ROW, ONE_GRAPH, SHARED = 0, 1, 2, 3  # where a column has entries
 
 

@@ -25,25 +25,6 @@ from treegram._core.text import label_text
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 
-__all__ = [
-    "GOLDEN",
-    "arc_hashes",
-    "edge_name",
-    "empty_table",
-    "equal_rows",
-    "fill_table",
-    "find",
-    "has_room",
-    "hash_label",
-    "join",
-    "mix",
-    "mix_codes",
-    "node_hashes",
-    "node_name",
-    "number_codes",
-    "number_pairs",
-]
-
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)

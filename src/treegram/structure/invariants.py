@@ -52,8 +52,6 @@ from treegram.structure.visits import (
 )
 from treegram.structure.wl import refine, wl_colors
 
-__all__ = ["INVARIANTS", "MATCHES", "SCOPES", "ball_pair_features", "pattern_features"]
-
 WL, SGK, NSPDK = 0, 1, 2
 SIZE, INVARIANT, NONE = 0, 1, 2
 INVARIANTS = {"wl": WL, "sgk": SGK, "nspdk": NSPDK}
@@ -123,7 +121,7 @@ def ball_pair_features(
 ) -> Features:
     """Return the features of NSPDK, one row per graph: each pair of balls, counts scaled to length 1 for each (r, d).
 
-    With ``by_node``, one row per node: a pair counts for its first node, and a graph's rows add up to its own row. Without
+    With ``by_node``, one row per node: a pair counts for its first node, and a graph's rows add up to its row. Without
     direction, every pair occurs in both orders, which count equally, so each node gets half.
     """
     distance = _check_extent(graphs, radius, 0, distance)
@@ -132,11 +130,16 @@ def ball_pair_features(
     features = _join(_run(_count, graphs, arrays, request, n_jobs))
     counts, n_rows = features.counts, (radius + 1) * (distance + 1)  # per graph or node
     if by_node:
-        own = (graphs.graph_ids[:, None] * n_rows + np.arange(n_rows)).ravel()  # the row of the graph that each adds to
-        joined = type(counts)((np.ones(len(own)), (own, np.arange(len(own)))), shape=(len(graphs) * n_rows, len(own)))
+        graph_rows = (
+            graphs.graph_ids[:, None] * n_rows + np.arange(n_rows)
+        ).ravel()  # the row of the graph that each adds to
+        joined = type(counts)(
+            (np.ones(len(graph_rows)), (graph_rows, np.arange(len(graph_rows)))),
+            shape=(len(graphs) * n_rows, len(graph_rows)),
+        )
         totals = joined @ counts
         lengths = np.sqrt(np.asarray(totals.multiply(totals).sum(axis=1)).ravel())
-        counts.data /= np.repeat(lengths[own], np.diff(counts.indptr))
+        counts.data /= np.repeat(lengths[graph_rows], np.diff(counts.indptr))
     elif counts.nnz:
         counts = normalize_rows(counts)
     entries = (counts.data, counts.indices, counts.indptr[::n_rows])

@@ -50,8 +50,6 @@ from treegram.structure.visits import (
     visit,
 )
 
-__all__ = ["COUNTINGS", "Phi", "encode", "extra_count", "new_visit", "read_tree", "tree_contributions", "tree_features"]
-
 PAPER, VISITS, CAPPED = 0, 1, 2
 COUNTINGS = {"paper": PAPER, "visits": VISITS, "capped": CAPPED}
 NODES_PER_TASK = 4096

@@ -21,23 +21,6 @@ from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.structure.hashing import empty_table, fill_table
 
-__all__ = [
-    "DONE",
-    "FIRST",
-    "GRAPH",
-    "ITEM",
-    "PAUSED",
-    "ROOT",
-    "STEPS_PER_CALL",
-    "USED",
-    "graph_spans",
-    "leave",
-    "run_loop",
-    "save",
-    "start_at",
-    "visit",
-]
-
 STEPS_PER_CALL = 1 << 23  # a fraction of a second
 DONE, PAUSED = -1, 0
 # The state of a loop: records written, the first of the current graph, the graph, the root in it, and an index of the loop

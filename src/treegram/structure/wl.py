@@ -22,8 +22,6 @@ from treegram.structure.features import Features, gather
 from treegram.structure.hashing import arc_hashes, edge_name, join, mix, mix_codes, node_hashes, node_name
 from treegram.structure.visits import graph_spans
 
-__all__ = ["ColorFeatures", "color_features", "read_color", "refine", "wl_colors"]
-
 NODES_PER_TASK = 1 << 16
 
 

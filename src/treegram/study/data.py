@@ -48,10 +48,10 @@ class CheckedData:
 
 def check_data(data: Mapping[str, Loaded], protocol: Protocol) -> list[CheckedData]:
     """Check and hash the data sets; a `StudyError` names the first one that cannot be cross-validated."""
-    return [_check_one(name, *loaded, protocol=protocol) for name, loaded in data.items()]
+    return [_check_set(name, *loaded, protocol=protocol) for name, loaded in data.items()]
 
 
-def _check_one(name: str, graphs: Graphs, y: Any, groups: Any = None, *, protocol: Protocol) -> CheckedData:
+def _check_set(name: str, graphs: Graphs, y: Any, groups: Any = None, *, protocol: Protocol) -> CheckedData:
     if y is None:
         raise StudyError(f"{name} has no targets; a study needs a class or a number for each graph.")
     try:

@@ -93,17 +93,19 @@ class ReportTable:
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[TableCell, ...], ...]
-    kind: str = "numbers"  # nothing wraps; "numbers narrow": many columns; "notes": text wraps
+    layout: str = "numbers"  # nothing wraps; "numbers narrow": many columns; "notes": text wraps
 
 
 def _text_cells(texts: Iterable[str]) -> tuple[TableCell, ...]:
     return tuple(map(TableCell, texts))
 
 
-def _by_kernel(caption: str, summary: Summary, show: Callable[[Cell], TableCell], kind: str = "numbers") -> ReportTable:
+def _by_kernel(
+    caption: str, summary: Summary, show: Callable[[Cell], TableCell], layout: str = "numbers"
+) -> ReportTable:
     """Build a table with one row per kernel and one column per data set."""
     rows = ((TableCell(entry.name), *map(show, summary.row(entry.name))) for entry in summary.study.kernels)
-    return ReportTable(caption, ("kernel", *summary.study.datasets), tuple(rows), kind)
+    return ReportTable(caption, ("kernel", *summary.study.datasets), tuple(rows), layout)
 
 
 def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True) -> ReportTable:

@@ -44,7 +44,7 @@ from treegram.study.selection import (
 from treegram.study.store import GramTime, Row, Store
 from treegram.study.study_file import check_study
 
-_MOST_HELD = 4 * 2**30  # bytes of Gram matrices that are kept for the next repeat
+_MOST_BYTES = 4 * 2**30  # bytes of Gram matrices that are kept for the next repeat
 _DIGITS = 12  # of a digest, in the record of a run
 
 
@@ -128,7 +128,7 @@ def _run(
     run = store.begin_run(command, versions).id
     for dataset in data:
         store.put_dataset(dataset.facts)
-    runner = Runner(study, store, run, estimators, n_jobs, min(_MOST_HELD, available_bytes() / 4))
+    runner = Runner(study, store, run, estimators, n_jobs, min(_MOST_BYTES, available_bytes() / 4))
     # Repeat by repeat: an interrupted run leaves a complete study with fewer repeats.
     tasks = [
         (repeat, dataset, entry)
@@ -229,7 +229,7 @@ class Runner:
     run: int
     estimators: Mapping[str, Any]  # by entry
     n_jobs: int | None
-    most_held: float  # bytes of Gram matrices that are kept for the next repeats
+    most_bytes: float  # bytes of Gram matrices that are kept for the next repeats
     kept: dict[str, list[Grams | None]] = field(default_factory=dict)  # by key
 
     def rows(self, repeat: int, data: CheckedData, entry: StudyEntry) -> Generator[Row]:
@@ -277,7 +277,7 @@ class Runner:
             warn_if_diagonal(similarities, f"{entry.name} on {data.name}", has_attributes=data.graphs.n_attributes > 0)
         # All repeats have the same order, so keeping the first matrices is as good as keeping the last.
         n_bytes = sum(each.n_bytes for matrices in (grams, *self.kept.values()) for each in matrices if each)
-        if seed is None and n_bytes <= self.most_held:
+        if seed is None and n_bytes <= self.most_bytes:
             self.kept[key] = grams
         return grams
 

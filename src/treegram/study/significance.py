@@ -1,9 +1,8 @@
 """Test which differences between kernels are more than chance: functions of arrays of accuracies, each returning one record.
 
 Over many data sets: :func:`friedman_nemenyi` for all kernels at once, :func:`bayesian_signed_rank` for two. On one data set:
-:func:`paired_t_test` over repeats, as is common in papers; :func:`t_test_from_summary` where only a table is published;
-and two tests that allow for folds that share training graphs, :func:`corrected_resampled_t_test` and
-:func:`bayesian_correlated_t_test`. :func:`holm` corrects p-values for the number of tests. Differences are always first
+:func:`t_test_from_summary` where only a table is published, and two tests that allow for folds that share training graphs,
+:func:`corrected_resampled_t_test` and :func:`bayesian_correlated_t_test`. :func:`holm` corrects p-values for the number of tests. Differences are always first
 minus second.
 """
 
@@ -18,19 +17,6 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from treegram._core.types import Floats
-
-__all__ = [
-    "Posterior",
-    "Ranking",
-    "TTest",
-    "bayesian_correlated_t_test",
-    "bayesian_signed_rank",
-    "corrected_resampled_t_test",
-    "friedman_nemenyi",
-    "holm",
-    "paired_t_test",
-    "t_test_from_summary",
-]
 
 _DECIMALS = 10  # means of the same accuracies in another order differ in their last bits, but are ties
 _CONFIDENCE = 0.95  # of all intervals
@@ -146,32 +132,6 @@ def _groups(mean_ranks: Floats, names: Sequence[str], critical: float) -> tuple[
     return tuple(groups)
 
 
-def paired_t_test(first: ArrayLike, second: ArrayLike) -> TTest:
-    """Test whether two kernels differ on one data set, with the mean accuracies of repeats as pairs.
-
-    Repeats use the same graphs and are not independent, so the p-value is too small: with enough repeats, any
-    difference is significant. See :func:`corrected_resampled_t_test`.
-
-    Parameters
-    ----------
-    first, second : array-like of shape (n_repeats,)
-        Mean accuracy of each kernel in each repeat, on the same folds.
-
-    Returns
-    -------
-    TTest
-        The test of the mean of first minus second.
-    """
-    ours, theirs = _check_finite(first, "first", 1), _check_finite(second, "second", 1)
-    if ours.shape != theirs.shape or len(ours) < 2:
-        raise ValueError(
-            f"first and second must hold the same repeats, at least two; got {len(ours)} and {len(theirs)} values."
-        )
-    differences = ours - theirs
-    n_repeats = len(differences)
-    return _t_test(differences.mean(), differences.std(ddof=1) / sqrt(n_repeats), n_repeats - 1)
-
-
 def t_test_from_summary(means: tuple[float, float], deviations: tuple[float, float], n_repeats: int) -> TTest:
     """Test whether two published means differ if only means and standard deviations are known (Welch's t-test).
 
@@ -187,7 +147,8 @@ def t_test_from_summary(means: tuple[float, float], deviations: tuple[float, flo
     Returns
     -------
     TTest
-        The test of first minus second. As in :func:`paired_t_test`, repeats are assumed to be independent.
+        The test of first minus second. Repeats use the same graphs and are not independent, so the p-value is too small: with enough
+        repeats, any difference is significant. See :func:`corrected_resampled_t_test`.
     """
     centers, spreads = _check_finite(means, "means", 1), _check_finite(deviations, "deviations", 1)
     if len(centers) != 2 or len(spreads) != 2 or (spreads < 0).any():
