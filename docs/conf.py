@@ -67,7 +67,24 @@ html_static_path = ["_static"]
 html_css_files = ["treegram.css"]
 html_show_sourcelink = False
 html_copy_source = False
+REPOSITORY, PAPER = "https://github.com/treegram/treegram", "https://doi.org/10.1109/TNNLS.2017.2705694"
+html_context = {"repository": REPOSITORY, "paper": PAPER}
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "links.html",  # to the repository and the paper
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_theme_options = {
+    # The sidebar is hidden on a phone, and the end of a page is not.
+    "footer_icons": [
+        {"name": "Repository", "url": REPOSITORY, "html": "Repository", "class": "footer-link"},
+        {"name": "Paper", "url": PAPER, "html": "Paper", "class": "footer-link"},
+    ],
     "light_css_variables": {"color-brand-primary": "#1b6b50", "color-brand-content": "#1b6b50"},
     "dark_css_variables": {"color-brand-primary": "#6fcfaa", "color-brand-content": "#6fcfaa"},
 }

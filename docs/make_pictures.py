@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import runpy
 from contextlib import chdir
@@ -19,7 +18,6 @@ import numpy as np
 from PIL import Image
 from rdkit import Chem
 from rdkit.Chem import rdDepictor
-from sklearn.decomposition import KernelPCA
 
 import treegram as tg
 
@@ -27,62 +25,35 @@ STATIC = Path(__file__).parent / "_static"
 GREEN, PALE, INK = "#1b6b50", "#e3f1eb", "#222222"
 
 
-# -------------------------------------------------------------------- treegram in four steps
+# -------------------------------------------------------------------- the molecules of the README
+
+DATA = Path(__file__).parents[1] / "examples" / "data"
+ON_BOTH = "#2f9470"  # green that is readable on white and on black
+
+
+def write_molecules() -> None:
+    """Write the table of molecules that the README's commands learn from."""
+    smiles, y = tg.make_molecules(200, random_state=0)
+    rows = [f"{text},{number:.2f}" for text, number in zip(smiles, y, strict=True)]
+    (DATA / "molecules.csv").write_text("\n".join(["smiles,solubility", *rows, ""]), encoding="utf-8")
 
 
 def draw_overview() -> Any:
-    """Draw graphs, their Gram matrix, a map of them, and an explanation."""
-    figure = plt.figure(figsize=(13.5, 3.7), layout="constrained")
-    parts = figure.subfigures(1, 4, width_ratios=[1, 1.12, 1.05, 1.1], wspace=0.04)
-    titles = ["graphs with labels and vectors", "similarity, exact", "a map of them", "which atoms decide?"]
-    for part, title in zip(parts, titles, strict=True):
-        part.suptitle(title, fontsize=12.5, fontweight="bold", color=GREEN)
-    graphs, y = tg.load_digits_graphs()
-    _draw_digits(parts[0], graphs, y)
-    few = np.isin(y, [0, 1, 4, 6])
-    K = tg.ODDCL(depth=2).fit_transform(graphs[few][:240])
-    axes = parts[1].subplots()
-    tg.plot_gram(K, y[few][:240], ax=axes, colorbar=False)
-    axes.set(xlabel="digit", ylabel="digit")
-    axes = parts[2].subplots()
-    points = axes.scatter(*KernelPCA(2, kernel="precomputed").fit_transform(K).T, c=y[few][:240], cmap="tab10", vmax=9, s=22)
-    axes.set(xticks=[], yticks=[])
-    axes.legend(*points.legend_elements(num=None), title="digit", bbox_to_anchor=(1, 1), frameon=False)
-    _draw_nitro_compound(parts[3].subplots())
+    """Draw the atoms of four medicines, colored by what they contribute to the predicted solubility."""
+    graphs, y = tg.load_molecules(DATA / "molecules.csv", target="solubility")
+    drugs = tg.load_molecules(DATA / "drugs.csv")[0][:4]
+    model = tg.GraphRegressor().fit(graphs, y)
+    explanation = tg.explain(model, drugs)
+    smiles = [line.split(",")[1] for line in (DATA / "drugs.csv").read_text(encoding="utf-8").splitlines()[1:5]]
+    figure, panels = plt.subplots(2, 2, figsize=(6, 4.2), layout="constrained")
+    values = model.predict(drugs)
+    for i, axes in enumerate(panels.flat):
+        molecule = Chem.MolFromSmiles(smiles[i])
+        rdDepictor.Compute2DCoords(molecule, canonOrient=True)
+        positions = molecule.GetConformer().GetPositions()[:, :2]
+        tg.plot_explanation(explanation, i, layout=positions, ax=axes, title="", colorbar=False)
+        axes.set_title(f"{drugs.graph_names[i]}: {values[i]:.1f}", color=ON_BOTH, fontsize=14, fontweight="bold")
     return figure
-
-
-def _draw_digits(part: Any, graphs: tg.Graphs, y: Any) -> None:
-    for axes, digit in zip(part.subplots(2, 2).flat, (0, 1, 4, 6), strict=True):
-        graph = graphs[np.flatnonzero(y == digit)[3]]
-        row, column, ink = graph.attributes.T
-        for a, b in graph.edges():
-            axes.plot(column[[a, b]], -row[[a, b]], color="0.75", linewidth=1, zorder=1)
-        axes.scatter(column, -row, c=ink, cmap="Greens", vmin=-1, s=26, edgecolors="0.3", linewidths=0.5, zorder=2)
-        axes.set_aspect("equal")
-        axes.axis("off")
-
-
-def _draw_nitro_compound(axes: Any) -> None:
-    """Draw the explanation of a support vector machine that has learned to recognize nitro groups."""
-    rings = ["c1cc({})ccc1{}", "c1cnc({})cc1{}", "c1c({})cc2ccccc2c1{}"]
-    groups = ["C", "O", "N", "Cl", "OC", "C(=O)O", "C#N", "N(C)C"]
-    nitro = "[N+](=O)[O-]"
-    others = [ring.format(a, b) for ring in rings for a, b in itertools.product(groups, groups)][::4]
-    nitros = [ring.format(a, b) for ring in rings for g in groups for a, b in ((g, nitro), (nitro, g))]
-    smiles = [*others, *nitros]
-    graphs = tg.Graphs.from_smiles(smiles)
-    y = np.arange(len(smiles)) >= len(others)
-    shown = len(smiles) - 2  # the model does not learn from it
-    others_ids = np.delete(np.arange(len(smiles)), shown)
-    model = tg.GraphSVC(tg.WLOA(2, use_edge_labels=True), param_grid={}, C=1, cv=3).fit(
-        graphs[others_ids], y[others_ids]
-    )
-    explanation = tg.explain(model, graphs[[shown]])
-    molecule = Chem.MolFromSmiles(smiles[shown])
-    rdDepictor.Compute2DCoords(molecule)
-    positions = molecule.GetConformer().GetPositions()[:, :2]
-    tg.plot_explanation(explanation, 0, layout=positions, ax=axes, title="", colorbar=False)
 
 
 # -------------------------------------------------------------------- pages
@@ -329,11 +300,19 @@ def save(figure: Any, name: str, dpi: int) -> None:
         Image.open(file).convert("RGB").quantize(256).save(STATIC / name, optimize=True)
 
 
+def save_transparent(figure: Any, name: str, dpi: int) -> None:
+    """Write a figure as PNG with 256 colors and no background, for pages in light and in dark mode."""
+    with BytesIO() as file:
+        figure.savefig(file, dpi=dpi, transparent=True)
+        Image.open(file).convert("RGBA").quantize(256).save(STATIC / name, optimize=True)
+
+
 if __name__ == "__main__":
     mpl.use("Agg")
     gallery_style.use()
     mpl.rcParams["svg.hashsalt"] = "treegram"  # without it, ids are random
-    save(draw_overview(), "overview.png", dpi=120)
+    write_molecules()
+    save_transparent(draw_overview(), "overview.png", dpi=200)
     draw_decision().savefig(STATIC / "which_kernel.svg", metadata={"Date": None})
     for family, draw in FAMILIES.items():
         draw().savefig(STATIC / f"kernels_{family}.svg", metadata={"Date": None})

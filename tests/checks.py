@@ -31,6 +31,13 @@ from treegram import CSM, P2K, FeatureMap, Graphs, OrderedTrees, RandomWalk
 TOLERANCE = 1e-10
 
 
+def rdkit_says(reason):
+    """Return the text of an error about a molecule: RDKit before 2026.3 does not hand over its reasons."""
+    from rdkit import rdBase
+
+    return f"RDKit says: {reason}" if hasattr(rdBase, "CaptureErrorLog") else "RDKit cannot read it"
+
+
 def gram(kernel, graphs):
     return clone(kernel).fit_transform(graphs)
 

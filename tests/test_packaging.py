@@ -3,6 +3,7 @@
 import ast
 import re
 import runpy
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -60,3 +61,19 @@ def test_every_declared_python_is_tested():
     if workflow.exists():  # it comes with the repository, not with the sdist
         matrix = re.search(r"^ +python: \[(.*)\]$", workflow.read_text(), re.MULTILINE).group(1)
         assert set(matrix.replace('"', "").split(", ")) == tested
+
+
+def test_import_is_fast_and_loads_no_other_package():
+    """The README says 6 ms; a busy machine may need longer, but numpy alone would take more than this."""
+    timer = "import sys, time; start = time.process_time(); import treegram; print(time.process_time() - start, 'numpy' in sys.modules)"
+    runs = [subprocess.run([sys.executable, "-c", timer], capture_output=True, text=True, check=True) for _ in range(3)]
+    seconds, has_numpy = min(run.stdout.split() for run in runs)
+    assert float(seconds) < 0.06
+    assert has_numpy == "False"
+
+
+def test_citation_names_the_paper_and_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {PROJECT['version']}\n" in citation
+    assert re.findall(r"family-names: (.*)", citation) == ["Da San Martino", "Navarin", "Sperduti"]
+    assert re.search(r"^    doi: 10\.1109/TNNLS\.2017\.2705694\b", citation, re.MULTILINE)

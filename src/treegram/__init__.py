@@ -105,15 +105,17 @@ __all__ = sorted(name for names in _HOMES.values() for name in names)
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
-    for module, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"treegram.{module}"), name)
-            globals()[name] = value
-            return value
-    if name in _HOMES:  # treegram.kernels works without an import of its own
-        return import_module(f"treegram.{name}")
-    raise AttributeError(f"module 'treegram' has no attribute {name!r}")
+if not TYPE_CHECKING:  # to type checkers, a module with this function has every name
+
+    def __getattr__(name: str) -> Any:
+        for module, names in _HOMES.items():
+            if name in names:
+                value = getattr(import_module(f"treegram.{module}"), name)
+                globals()[name] = value
+                return value
+        if name in _HOMES:  # treegram.kernels works without an import of its own
+            return import_module(f"treegram.{name}")
+        raise AttributeError(f"module 'treegram' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,8 @@
 """What a graph is does not depend on how it is written: no order of nodes, graphs or batches changes an answer."""
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +46,7 @@ def renumbered(data, rng):
     return data
 
 
-MODELS = {
+MODELS: dict[str, Callable[[], Any]] = {
     "classifier": lambda: GraphClassifier(),
     "regressor": lambda: GraphRegressor(),
     "svc": lambda: GraphSVC("oddcl", C=1, cv=2),

@@ -20,6 +20,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 
 import treegram as tg
+from checks import rdkit_says
 from treegram.graphs.molecules import ATTRIBUTES, LABELS, MoleculeGraphs
 
 DRUGS = [
@@ -233,7 +234,8 @@ BAD = {
 
 @pytest.mark.parametrize(("smiles", "reason"), BAD.items())
 def test_invalid_molecule_raises_with_the_reason_of_rdkit(smiles, reason, capfd):
-    with pytest.raises(tg.InvalidGraphError, match=rf"^Molecule 1 \(.*{re.escape(reason)}.*on_error='skip'"):
+    reasons = f"({re.escape(reason)}|{rdkit_says(re.escape(reason))})"
+    with pytest.raises(tg.InvalidGraphError, match=rf"^Molecule 1 \(.*{reasons}.*on_error='skip'"):
         tg.Graphs.from_smiles(["CCO", smiles])
     assert capfd.readouterr() == ("", "")
 
@@ -241,7 +243,7 @@ def test_invalid_molecule_raises_with_the_reason_of_rdkit(smiles, reason, capfd)
 def test_older_rdkit_finds_invalid_molecules_without_a_reason(monkeypatch, capfd):
     from rdkit import rdBase
 
-    monkeypatch.delattr(rdBase, "CaptureErrorLog")
+    monkeypatch.delattr(rdBase, "CaptureErrorLog", raising=False)
     assert tg.invalid_molecules(["CCO", "C1CC"]) == {1: "RDKit cannot read it"}
     assert capfd.readouterr() == ("", "")
 
@@ -380,7 +382,7 @@ def test_scaffolds_keep_their_molecules_together():
     y = np.arange(8) % 2
     model = tg.GraphSVC(tg.WL(), param_grid={}, C=1, cv=GroupKFold(3))
     assert model.fit(tg.Graphs.from_smiles(smiles), y, groups=groups).classes_.tolist() == [0, 1]
-    with pytest.raises(tg.InvalidGraphError, match=r"Molecule 1 .'C1CC'.: RDKit says: unclosed ring"):
+    with pytest.raises(tg.InvalidGraphError, match=rf"Molecule 1 .'C1CC'.: {rdkit_says('unclosed ring')}"):
         tg.scaffold_groups(["C", "C1CC"])
 
 

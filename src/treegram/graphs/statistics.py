@@ -13,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.errors import InvalidGraphError
 from treegram._core.jit import jit
 from treegram._core.params import Allowed, Checked, Whole, parameters

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.errors import InvalidGraphError
 from treegram._core.params import LIST, Allowed, Checked, Number, Whole, Words, parameters
 from treegram._core.text import counted, suggest

@@ -17,9 +17,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.machine import require_gram
 from treegram._core.params import (
     FLAG,

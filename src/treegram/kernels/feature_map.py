@@ -9,9 +9,10 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.errors import InvalidGraphError, ParameterError
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread

@@ -8,10 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.errors import ParameterError
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread

@@ -12,13 +12,14 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from treegram._core.bases import BaseEstimator
 from treegram._core.errors import ParameterError
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import (
@@ -176,7 +177,7 @@ class CombiningModel(GraphModel):
             score last.
         """
         self._check_one_target()
-        return SearchSummary(self.search_results_, self._score_name, self._describe_targets())
+        return SearchSummary(self.search_results_, self._score_name, self._describe_targets())  # type: ignore[attr-defined]
 
     def _describe_targets(self) -> str:
         """Return a line about the targets; only regressors have one."""
@@ -252,7 +253,8 @@ class KernelModel(GraphModel):
 
     def _decision_parts(self) -> DecisionParts:
         kernel = self._kernel_on_graphs()
-        return [(kernel, self.dual_coef_[:, None])], np.array([self.intercept_]), ("prediction",)
+        weights, intercept = self.dual_coef_[:, None], self.intercept_  # type: ignore[attr-defined]
+        return [(kernel, weights)], np.array([intercept]), ("prediction",)
 
     @abstractmethod
     def _make_score(self, data: Data) -> Score:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.bases import RegressorMixin
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import Allowed, parameters
 from treegram._core.types import Floats, Ints
@@ -46,7 +46,7 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         numbers = check_numbers(targets)
         if len(numbers) < 2:
             raise ValueError(f"A Gaussian process needs at least two graphs; got {len(numbers)}.")
-        self._forget()
+        self._forget()  # type: ignore[attr-defined]
         return graphs, numbers
 
     def _normalize(self, numbers: Floats, weights: Floats | None = None) -> Floats:
@@ -93,6 +93,12 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         errors: Floats = coefficients / diagonal
         return errors
 
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> Floats: ...  # noqa: FBT002
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+    @overload
+    def predict(self, X: Any, return_std: bool) -> Any: ...  # noqa: FBT001
     def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
         """Predict the targets of graphs, and their uncertainty.
 

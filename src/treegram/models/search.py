@@ -19,10 +19,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.utils import check_array
 
+from treegram._core.bases import BaseEstimator, ClassifierMixin, RegressorMixin
 from treegram._core.errors import ParameterError
 from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
