@@ -49,6 +49,8 @@ def test_colors_are_those_of_the_values(digits):
     scaled = plot_map(graphs, np.arange(40) / 2, ax=plt.subplots()[1])
     assert scaled.get_legend() is None
     assert len(scaled.figure.axes) == 2
+    measured = plot_map(graphs, np.arange(40) % 3 / 2, ax=plt.subplots()[1])
+    assert measured.get_legend() is None
     plain = plot_map(graphs.assign(targets=None))
     assert plain.get_legend() is None
 

@@ -48,7 +48,7 @@ def plot_map(
         The graphs.
     values : array-like of shape (n_graphs,), optional
         A class, word or number for each graph, for the colors; by default the targets of the graphs, if any.
-        More than 20 distinct numbers are shown as a scale.
+        More than 20 distinct numbers, and numbers that are not whole, are shown as a scale.
     kernel : GraphKernel, Pipeline, str or None, default=None
         The kernel, or its name; None: as in :class:`KernelDistances`.
     ax : matplotlib.axes.Axes, optional
@@ -117,7 +117,8 @@ def _check_values(graphs: Graphs, values: ArrayLike | None) -> NDArray[Any]:
 def _find_groups(values: NDArray[Any]) -> tuple[list[str] | None, Ints]:
     """Return the names of the groups and the group of each graph; no names if the values are a scale."""
     distinct, codes = np.unique(values.astype(str) if values.dtype.kind == "O" else values, return_inverse=True)
-    if len(distinct) > _MOST_GROUPS and values.dtype.kind in "fiu":
+    are_measured = values.dtype.kind == "f" and bool((values % 1).any())
+    if are_measured or (len(distinct) > _MOST_GROUPS and values.dtype.kind in "fiu"):
         return None, codes
     if len(distinct) > _MOST_GROUPS:
         raise ParameterError(f"values must have at most {_MOST_GROUPS} distinct words; they have {len(distinct)}.")
