@@ -59,11 +59,8 @@ def _build(
     if node_names is not None:
         tables["nodes"].used.add("name")  # as igraph calls it
     if isinstance(targets, str):
-        targets = (
-            NamedColumns(_columns([item.data for item in items]), "graphs", len(items))
-            .take("targets", targets)
-            .tolist()
-        )
+        graph_data = NamedColumns(_columns([item.data for item in items]), "graphs", len(items))
+        targets = graph_data.take("targets", targets).tolist()
     return build_graphs(
         method,
         columns,

@@ -317,11 +317,9 @@ def _look_up_ends(names: list[Hashable], owners: list[Hashable], edges: NamedCol
     number: dict[Hashable, int] = {}
     for row, key in enumerate(zip(owners, names, strict=True) if is_local else names):
         if number.setdefault(key, row) != row:
-            hint = (
-                f" of graph {owners[row]!r}."
-                if is_local
-                else ". Edges need a column with their graph unless names are unique."
-            )
+            hint = ". Edges need a column with their graph unless names are unique."
+            if is_local:
+                hint = f" of graph {owners[row]!r}."
             raise InvalidGraphError(
                 f"nodes: row {row} and nodes: row {number[key]} have the same node {names[row]!r}{hint}"
             )

@@ -393,12 +393,13 @@ def to_latex(summary: Summary, name: str) -> str:
     """Return the tables with this name; see :meth:`Summary.to_latex`."""
     if name not in LATEX_TABLES:
         raise ValueError(f"table must be one of {', '.join(map(repr, LATEX_TABLES))}; got {name!r}.")
-    named = {"scores": [score_table(summary)], "ranks": [], "wins": [], "pairs": []}
-    named["ranks"] = [
-        rank_table(comparison) for comparison in summary.comparisons if comparison.ours or comparison.published
-    ]
-    if summary.pairwise:
-        named["wins"], named["pairs"] = [win_table(summary)], [pairwise_table(summary)]
+    ranked = [comparison for comparison in summary.comparisons if comparison.ours or comparison.published]
+    named = {
+        "scores": [score_table(summary)],
+        "ranks": list(map(rank_table, ranked)),
+        "wins": [win_table(summary)] if summary.pairwise else [],
+        "pairs": [pairwise_table(summary)] if summary.pairwise else [],
+    }
     return "\n".join(
         render("treegram.study", "table.tex", table=table, label=f"tab:{name}{i or ''}", text=latex_text)
         for i, table in enumerate(named[name])
