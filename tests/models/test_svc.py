@@ -184,7 +184,9 @@ def test_non_finite_values_raise(two):
 
 def test_scores_match_kernel_ridge_on_the_same_folds(numbers):
     graphs, y, _, _ = numbers
-    model = GraphRidge(ODDCL(), param_grid=GRID, alpha=ALPHAS, cv=4, random_state=3).fit(graphs, y)
+    model = GraphRidge(ODDCL(), param_grid=GRID, alpha=ALPHAS, cv=4, random_state=3, target_transform=None).fit(
+        graphs, y
+    )
     results = model.cv_results_
     for i, params in enumerate(results["params"]):
         K = params["kernel"].fit_transform(graphs)
@@ -200,7 +202,7 @@ def test_scores_match_kernel_ridge_on_the_same_folds(numbers):
 @pytest.mark.parametrize("alpha", [1e-6, 0.1, 10.0])
 def test_predictions_match_kernel_ridge(numbers, alpha):
     graphs, y, new, _ = numbers
-    model = GraphRidge(ODDCL(depth=1), param_grid={}, alpha=alpha, cv=3).fit(graphs, y)
+    model = GraphRidge(ODDCL(depth=1), param_grid={}, alpha=alpha, cv=3, target_transform=None).fit(graphs, y)
     kernel = ODDCL(depth=1)
     theirs = KernelRidge(kernel="precomputed", alpha=alpha).fit(kernel.fit_transform(graphs), y - y.mean())
     np.testing.assert_allclose(model.predict(new), theirs.predict(kernel.transform(new)) + y.mean(), rtol=1e-6)
@@ -219,7 +221,9 @@ def test_regression_learns(numbers):
 def test_default_cv_leaves_out_each_graph_once(numbers, weights, scoring):
     """Compare with an explicit loop over the graphs."""
     graphs, y = numbers[0][:20], numbers[1][:20]
-    model = GraphRidge(ODDCL(), param_grid=GRID, alpha=ALPHAS, scoring=scoring).fit(graphs, y, sample_weight=weights)
+    model = GraphRidge(ODDCL(), param_grid=GRID, alpha=ALPHAS, scoring=scoring, target_transform=None).fit(
+        graphs, y, sample_weight=weights
+    )
     results = model.cv_results_
     for i, params in enumerate(results["params"]):
         K, predicted = params["kernel"].fit_transform(graphs), []
@@ -252,8 +256,8 @@ def test_shifted_and_scaled_target_gives_shifted_and_scaled_predictions(numbers)
 
 def test_folds_of_one_graph_and_a_constant_target(numbers):
     graphs, y, _, _ = numbers
-    by_folds = GraphRidge(ODDCL(), param_grid=GRID, cv=12).fit(graphs[:12], y[:12])
-    in_closed_form = GraphRidge(ODDCL(), param_grid=GRID).fit(graphs[:12], y[:12])
+    by_folds = GraphRidge(ODDCL(), param_grid=GRID, cv=12, target_transform=None).fit(graphs[:12], y[:12])
+    in_closed_form = GraphRidge(ODDCL(), param_grid=GRID, target_transform=None).fit(graphs[:12], y[:12])
     np.testing.assert_allclose(
         in_closed_form.cv_results_["mean_test_score"], by_folds.cv_results_["mean_test_score"], rtol=1e-6
     )

@@ -215,7 +215,7 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         for record, weight in zip(records, self.weights_.tolist(), strict=True):
             record["weight"] = weight
         values, vectors = decompose(roots[:, None] * total * (roots / sum(shares)))
-        weighted = roots[:, None] * vectors
+        weighted = vectors if (roots == 1.0).all() else roots[:, None] * vectors  # large: no copy without need
 
         def predict(z: Floats) -> tuple[Floats, Floats]:
             return predict_left_out(values, weighted, z, np.exp(self._choose_noise(values, weighted.T @ z)))

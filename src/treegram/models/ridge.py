@@ -73,7 +73,8 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
         normal errors; see :class:`GraphRegressor`. Scores are in units of the targets. None: the plain numbers.
     scoring : str, callable or None, default=None
         The score to maximize: the name of a scikit-learn scorer such as "neg_mean_absolute_error", or a function
-        ``(model, X, y) -> number``. None: 1 - (mean squared error) / (variance of all fitted targets).
+        ``(model, X, y) -> number``. None: 1 - (mean absolute error) / (that of the median of all fitted targets), in units of the
+        targets; if these stay plain, 1 - (mean squared error) / (variance of all fitted targets).
     cv : int, splitter, iterable or None, default=None
         None: every graph is left out once, in closed form, at the cost of a single fit. Or a number of shuffled folds,
         a scikit-learn splitter, or pairs of (training ids, test ids).
@@ -375,8 +376,12 @@ def _score_ridges(
         predicted = _predict_on_scales(K, y, train, test, of_fold, alphas, of_train)
     else:
         predicted = _predict_ridges(K, y, train, test, alphas, of_train)
+    missed = predicted - y[test][:, None]
+    if scorer is None and any(scales.values()):  # predictions are medians, and a few large targets must not decide
+        errors = np.average(np.abs(missed), axis=0, weights=of_test)
+        return 1.0 - errors / (np.abs(y - np.median(y)).mean() or 1.0), Fits(len(alphas))
     if scorer is None:
-        errors = np.average((predicted - y[test][:, None]) ** 2, axis=0, weights=of_test)
+        errors = np.average(missed**2, axis=0, weights=of_test)
         return 1.0 - errors / (y.var() or 1.0), Fits(len(alphas))
     scores = [rate(scorer, NumberAnswers(column), data.graphs[test], y[test], of_test) for column in predicted.T]
     return np.array(scores, dtype=np.float64), Fits(len(alphas))

@@ -81,8 +81,9 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
     sizes: Sizes = {"2": 2, "n_outputs": 1}  # a classifier of more than two classes has an output for each
     for attribute, rule in rules.items():
         _check(attribute, state.get(attribute), rule.split(), sizes)
-    if state.get("target_scale_") is not None:
-        state["target_scale_"] = TargetScale(**state["target_scale_"])
+    if "target_scale_" in rules:
+        scale = state.get("target_scale_")
+        state["target_scale_"] = None if scale is None else TargetScale(**scale)
     vars(estimator).update(state)
     if last_check is not None:
         last_check(estimator)
