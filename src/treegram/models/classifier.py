@@ -42,6 +42,8 @@ from treegram.models.conformal import PredictsSets
 
 __all__ = ["GraphClassifier"]
 
+_LOG_ODDS = 4.0  # of a confident decision of a linear model; that of a stack is near 1
+
 
 @parameters
 class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
@@ -185,8 +187,10 @@ class GraphClassifier(PredictsSets, ClassifierMixin, CombiningModel):
             decisions = self._predict_shares(codes, of_classes)
         else:
             if self.class_weight is not None:
-                bias = fit_bias(decisions, codes, of_classes)
-                self.intercept_, decisions = self.intercept_ + bias, decisions + bias
+                unit = _LOG_ODDS if is_linear else 1.0
+                bias = unit * fit_bias(decisions / unit, codes, of_classes)
+                self.intercept_ += bias
+                decisions = decisions + bias
             self.temperature_ = fit_temperature(decisions, codes, of_classes)
         self.calibration_ = np.sort(-self._probabilities(decisions)[np.arange(len(codes)), codes])
         self.loo_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
