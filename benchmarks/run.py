@@ -25,6 +25,7 @@ NAMES = (
     "explain",
     "gp",
     "search",
+    "linear",
     "model_files",
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")

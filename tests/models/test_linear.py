@@ -251,6 +251,17 @@ def test_weights_of_graphs_and_classes(digits, few):
     assert favored.intercept_[1] - favored.intercept_[0] > plain.intercept_[1] - plain.intercept_[0]
 
 
+def test_balanced_weights_of_a_rare_class(few):
+    graphs, y, _ = make_motifs(300, random_state=0)
+    rare = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:20]])
+    noisy = np.where(np.random.default_rng(0).random(len(rare)) < 0.02, 1, y[rare])
+    balanced, plain = (
+        GraphClassifier(["wl"], class_weight=weight).fit(graphs[rare], noisy) for weight in ("balanced", None)
+    )
+    assert balanced.intercept_[0] > plain.intercept_[0] + 1
+    assert balanced.predict_proba(graphs[rare])[:, 1].mean() > plain.predict_proba(graphs[rare])[:, 1].mean()
+
+
 def test_switch_forgets_the_other_model(digits, monkeypatch):
     graphs, y = digits
     monkeypatch.setattr(linear, "SWITCH", 80)

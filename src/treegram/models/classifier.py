@@ -50,6 +50,8 @@ from treegram.models.conformal import PredictsSets
 
 __all__ = ["GraphClassifier"]
 
+_LOG_ODDS = 4.0  # of a confident decision of a linear model; that of a stack is near 1
+
 
 @parameters
 class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, CombiningModel):
@@ -197,8 +199,10 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
             decisions = self._predict_shares(codes, of_classes)
         else:
             if self.class_weight is not None:
-                bias = fit_bias(decisions, codes, of_classes)
-                self.intercept_, decisions = self.intercept_ + bias, decisions + bias
+                unit = _LOG_ODDS if is_linear else 1.0
+                bias = unit * fit_bias(decisions / unit, codes, of_classes)
+                self.intercept_ += bias
+                decisions = decisions + bias
             self.temperature_ = fit_temperature(decisions, codes, of_classes)
         self.calibration_ = np.sort(-self._probabilities(decisions)[np.arange(len(codes)), codes])
         if similarities is not None:
