@@ -27,7 +27,7 @@ DESIGN_SETS = (
 N_GRAPHS = 500
 
 
-def kernels(graphs: tg.Graphs) -> dict[str, object]:
+def kernels(graphs: tg.Graphs) -> dict[str, tg.KernelSum]:
     """Return the kernels to compare; those on vectors are left out, and sums lose them, if there are none."""
     bonds = {"use_edge_labels": graphs.edge_labels is not None}
     options = {"normalize": "tanimoto", **bonds}

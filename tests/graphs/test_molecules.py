@@ -515,7 +515,7 @@ def test_rich_labels_become_elements_in_a_pipeline():
 
 
 def test_selected_parts_equal_labels_selected_one_by_one():
-    labels = [[("C", 1, 2), "N", ("O",)], [("C", 1, 3), 4, ()]]
+    labels: list[list[object]] = [[("C", 1, 2), "N", ("O",)], [("C", 1, 3), 4, ()]]
     graphs = tg.Graphs.from_edges([[], []], labels=labels)
     for parts in (0, 1, -1, 5, [0], [0, 2], [2, 0]):
         expected = [[select_part(label, parts) for label in of_graph] for of_graph in labels]

@@ -25,7 +25,7 @@ from treegram import (
     load_model,
     save_model,
 )
-from treegram.models import applicability, auto
+from treegram.models import applicability, linear
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = [WLOA(1), WL(1, normalize=False), StatisticsKernel()]
@@ -159,34 +159,15 @@ def test_unseen_colors_are_those_of_a_literal_refinement(collection, data):
         assert share == pytest.approx(expected)
 
 
-def test_landmarks_are_compared_with_each_other(digits, monkeypatch):
-    graphs, y = digits
-    monkeypatch.setattr(auto, "TOO_MANY", 100)
-    monkeypatch.setattr(auto, "N_LANDMARKS", 60)
-    monkeypatch.setattr(auto, "MANY", 90)
-    monkeypatch.setattr(auto, "SMALL_SAMPLE", 50)
-    monkeypatch.setattr(applicability, "MOST", 25)
-    model = GraphClassifier([WLOA(1)]).fit(graphs, y)
-    fitted = model.kernels_[0].graphs_
-    K = WLOA(1).fit_transform(fitted)
-    np.fill_diagonal(K, -1)
-    assert len(fitted) == 60
-    expected = np.sort(K.max(axis=1)[np.linspace(0, 59, 25).astype(int)])
-    np.testing.assert_allclose(model.nearest_similarities_, expected)
-    assert (model.class_supports_ >= 0).all()
-    assert len(model.class_supports_) == 25
-    assert model.applicability(fitted).nearest_names == tuple(fitted.graph_names)
-
-
-def test_models_that_cannot_compare_say_so(digits):
+@pytest.mark.filterwarnings("ignore:Nothing was learned")
+def test_models_that_cannot_compare_say_so(digits, monkeypatch):
     graphs, y = digits
     model = GraphRegressor([WL(1)]).fit(graphs[:30], np.column_stack([y[:30], -y[:30]]).astype(float))
     with pytest.raises(ParameterError, match="fitted on several targets"):
         model.applicability(graphs)
-    model = model.estimators_[0]
-    del model.nearest_similarities_
-    with pytest.raises(ParameterError, match="Fit it again"):
-        model.applicability(graphs)
+    monkeypatch.setattr(linear, "SWITCH", 20)
+    with pytest.raises(ParameterError, match="keeps no training graphs"):
+        GraphClassifier([WL(1)]).fit(graphs[:30], y[:30]).applicability(graphs)
 
 
 def test_graphs_unlike_all_others_are_outside():

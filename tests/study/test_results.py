@@ -264,11 +264,8 @@ def test_what_the_pages_say_about_the_second_wide_study_is_what_the_stores_say(t
     ranks = re.findall(r"have: (.*)\.\n", text)
     assert [one.split(", ")[0] for one in ranks] == ["auto 1.00", "auto 1.29"]
     assert [one.count(", ") + 1 for one in ranks] == [11, 11]
-    readme = re.sub(r"\s+", " ", (ROOT / "README.md").read_text())
     shared = "90 % of those of Tox21_MMP and 86 % of those of Tox21_ARE are also in Tox21_AHR"
     assert shared in re.sub(r"\s+", " ", page)
-    assert "most graphs of two of these are also in a fourth" in readme
-    assert "six kernels with their options" in readme
     six = {"WL", "WLOA", "ODDST", "NSPDK", "SP", "CSM"}
     others = {"auto", "RBF SVM", "random forest", "boosting", "GIN"}
     assert {entry.name for entry in parts[1].study.kernels} == six | others
@@ -276,8 +273,8 @@ def test_what_the_pages_say_about_the_second_wide_study_is_what_the_stores_say(t
     log = (ROOT / "docs" / "auto_design_log.md").read_text()
     assert [len(part.runs) for part in parts] == [3, 2]
     assert "`wide2.sqlite` names three runs, `wide2_large.sqlite` two" in log
-    for words in ("best mean rank of eleven models", "first on eight of ten data sets, and within 0.3 points"):
-        assert words in readme
+    readme = re.sub(r"\s+", " ", (ROOT / "README.md").read_text())
+    assert "first on eight of ten data sets, and within 0.3 points of the best on the other two" in readme
     assert "nowhere more than 0.3 points below" in re.sub(r"\s+", " ", page)
 
 
@@ -303,7 +300,6 @@ def test_what_the_page_says_about_molecules_is_what_was_measured(page):
     assert sum(advantage > 0 for advantage in advantages) == 11
     assert sorted(advantage for advantage in advantages if advantage > 0)[:3] == [0.001, 0.002, 0.004]
     assert page.count("by 0.001 and 0.002") == 2
-    assert "in two of them by 0.002 or less" in (ROOT / "README.md").read_text()
 
 
 def test_statements_about_published_numbers_match_the_store(summaries, page):
