@@ -63,7 +63,7 @@ __all__ = [
     "solve",
 ]
 
-SWITCH = 6000  # graphs; above it, automatic models are linear models on rows
+SWITCH = 8000  # graphs; above it, automatic models are linear models on rows
 N_FOLDS = 3
 PENALTIES = (0.03, 0.1, 0.3, 1.0)
 _AT_ONCE = 1 << 13  # graphs whose features are in memory at the same time
