@@ -444,6 +444,7 @@ def test_invalid_regularization_raises(two, kind, name, values, message):
     assert name in str(error.value)
 
 
+@pytest.mark.filterwarnings("ignore:y has 20 distinct values")
 @pytest.mark.parametrize(
     ("kind", "y", "message"),
     [

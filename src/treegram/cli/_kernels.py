@@ -105,7 +105,9 @@ def _add_parameters(parser: Parser, name: str, kernel: type[Any]) -> None:
     texts, rules = parameter_texts(kernel), allowed_values(kernel)
     for parameter, default in _defaults(kernel).items():
         allowed = tuple(  # the kinds of values that can be written on a command line
-            rule for rule in rules[parameter] if isinstance(rule, Number | Words) or rule in (FLAG, LIST, NOTHING)
+            rule
+            for rule in rules[parameter]
+            if isinstance(rule, Number | Words) or rule in (FLAG, LIST, NOTHING) or rule.accepts("any text")
         )
         flag = "--" + parameter.replace("_", "-")
         is_flag = allowed == (FLAG,)
