@@ -27,8 +27,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["check_space", "check_writable", "only_writer", "replacing", "scratch_folder"]
-
 _PREFIX, _SUFFIX = ".treegram-", ".part"
 _MARGIN = 1 << 20  # bytes for everything else in a file
 

@@ -26,8 +26,6 @@ try:
 except ImportError:  # another version of numba: slower loops, and no message
     event = CPUTargetOptions = None
 
-__all__ = ["compilations", "contracted", "inlined", "jit", "pasted", "reordered"]
-
 # Named tuples of arrays would count references at each access: 30 % of the time of some loops, and twice that of others.
 _NO_COUNTS = {"_nrt": False} if hasattr(CPUTargetOptions, "_nrt") else {}
 

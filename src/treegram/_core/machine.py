@@ -23,17 +23,6 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-__all__ = [
-    "allocate",
-    "available_bytes",
-    "describe_checkout",
-    "describe_machine",
-    "package_versions",
-    "require",
-    "require_gram",
-    "require_rows",
-]
-
 SMALL = 64 << 20  # bytes below which free memory is not looked up
 _ADVICE = (
     "Leave such graphs out, use smaller parameters, or a kernel whose memory grows with the edges alone, such as WL or "

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["blank_axes", "matplotlib_module", "new_axes", "optional_module"]
-
 _SIZE = (8, 7)  # of a figure, in inches
 
 

@@ -22,18 +22,6 @@ import joblib
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
-__all__ = [
-    "is_watched",
-    "one_blas_thread",
-    "progress",
-    "run_in_processes",
-    "run_tasks",
-    "send_tasks",
-    "share_memory",
-    "track",
-    "verbosely",
-]
-
 T = TypeVar("T")
 
 _PATIENCE = 2.0  # seconds before anything is shown

@@ -18,25 +18,6 @@ import numpy as np
 
 from treegram._core.errors import ParameterError
 
-__all__ = [
-    "FLAG",
-    "FUNCTION",
-    "LIST",
-    "NOTHING",
-    "SEED",
-    "SPLITTER",
-    "Allowed",
-    "Checked",
-    "Instance",
-    "Number",
-    "Whole",
-    "Words",
-    "allowed_values",
-    "check_value",
-    "parameters",
-    "words_of",
-]
-
 
 class Alternative(Protocol):
     """A set of allowed values; its text completes "must be ..."."""

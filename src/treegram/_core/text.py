@@ -6,8 +6,6 @@ import difflib
 from collections.abc import Hashable, Iterable, Sequence
 from unicodedata import category
 
-__all__ = ["counted", "label_text", "listed", "spell_bytes", "suggest", "visible"]
-
 _MAX_SUGGESTIONS = 2
 _DIRECTION_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of text
 

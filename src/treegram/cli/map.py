@@ -9,8 +9,6 @@ from treegram.cli._data import add_data_argument, load_data
 from treegram.cli._kernels import NAMES
 from treegram.cli._parser import Parser, add_output, check_output, show
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "treegram map ENZYMES -o map.html",
     "treegram map molecules.csv --target solubility -o map.html",

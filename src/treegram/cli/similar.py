@@ -10,8 +10,6 @@ from treegram.cli._data import add_data_argument, load
 from treegram.cli._kernels import NAMES
 from treegram.cli._parser import Parser, add_output, at_least, check_output, show
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "treegram similar ENZYMES --to 3,7 -k 10",
     "treegram similar molecules.csv --name-column CAS --to 64-17-5 -o similar.csv",

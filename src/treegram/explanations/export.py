@@ -23,8 +23,6 @@ from treegram.graphs.proteins import open_structure
 if TYPE_CHECKING:
     from treegram.explanations.contributions import Explanation
 
-__all__ = ["make_frame", "write_atoms", "write_b_factors"]
-
 _LARGEST_B_FACTOR = 99.99  # of both signs, in the six characters of a PDB file
 _STRUCTURES = {".pdb": "pdb", ".ent": "pdb", ".cif": "mmcif", ".mmcif": "mmcif"}
 

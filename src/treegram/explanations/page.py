@@ -42,8 +42,6 @@ from treegram.graphs import Graphs
 from treegram.graphs.drawing import describe_positions, draw_graph, node_label, node_name
 from treegram.graphs.molecules import MoleculeGraphs
 
-__all__ = ["render_summary", "write_page"]
-
 _PACKAGE = "treegram.explanations"
 _N_NODES, _N_FEATURES, _N_COLUMNS, _N_SIMILAR, _N_SUMMARY = 6, 6, 6, 6, 12
 _MOST_CONTRASTS = 9  # classes to compare the predicted one with on the page

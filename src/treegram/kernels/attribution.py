@@ -15,8 +15,6 @@ from treegram.graphs import Graphs
 from treegram.kernels.registry import KERNELS
 from treegram.pairsum.tiles import inverse_roots
 
-__all__ = ["column_weights", "kernel_contributions", "row_contributions"]
-
 
 def kernel_contributions(kernel: Any, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
     """Return what each node adds to the sums of weights[i, j] K(G, G_i) over the fitted graphs G_i, (n_nodes, n_outputs).

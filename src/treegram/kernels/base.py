@@ -42,13 +42,6 @@ from treegram.kernels.input_checks import check_like_fitted, warn_of_unused
 from treegram.pairsum.attributes import GAMMA_RULES, NODE_KERNEL_NAMES
 from treegram.pairsum.tiles import complete_gram, normalize_gram
 
-__all__ = [
-    "GraphKernel",
-    "arc_matrix",
-    "node_vectors",
-    "options_of",
-]
-
 
 @parameters
 class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):

@@ -19,8 +19,6 @@ from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.matching import Matchables, match_contributions, match_self_sums, match_sums
 from treegram.structure.hashing import GOLDEN, arc_hashes, mix_codes
 
-__all__ = ["CSM"]
-
 
 @dataclass(frozen=True)
 class MatchView:

@@ -23,8 +23,6 @@ from treegram.kernels.grid import Grid
 from treegram.pairsum.products import feature_products
 from treegram.structure.features import Features
 
-__all__ = ["ExplicitKernel", "HasFeatures"]
-
 
 @dataclass(frozen=True)
 class GraphRows:

@@ -32,8 +32,6 @@ from treegram.pairsum.tiles import inverse_roots
 from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, spread_rows
 from treegram.structure.features import Features
 
-__all__ = ["FeatureMap", "NamedFeatures", "graphs_of_each_label"]
-
 Rows: TypeAlias = Floats | sp.csr_matrix
 NamedFeatures: TypeAlias = tuple[
     tuple[sp.csr_matrix, ...], Callable[[int], str]

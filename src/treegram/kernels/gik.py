@@ -14,8 +14,6 @@ from treegram.kernels.node_pairs import NodePairKernel
 from treegram.structure.features import Features
 from treegram.structure.invariants import INVARIANTS, MATCHES, SCOPES, ball_pair_features, pattern_features
 
-__all__ = ["GIK", "NSPDK"]
-
 USUAL_GRIDS: dict[str, Grid] = {
     "wl": {"radius": [1, 2], "n_levels": [1, 2, 3]},
     "sgk": {"radius": [1, 2], "n_levels": [2, 3, 4]},

@@ -36,8 +36,6 @@ from treegram.structure.visits import (
     visit,
 )
 
-__all__ = ["GraphHopper"]
-
 NODES_PER_TASK = 4096
 LARGEST_COUNT = 1e140  # products of counts up to this can be summed over any number of nodes without overflow
 

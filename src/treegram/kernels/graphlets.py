@@ -24,8 +24,6 @@ from treegram.kernels.grid import Grid
 from treegram.structure.features import Features
 from treegram.structure.visits import graph_spans
 
-__all__ = ["Graphlets"]
-
 LARGEST = 5  # nodes of a graphlet
 MOST_SUBGRAPHS = 1e11  # minutes of enumeration
 NODES_PER_TASK = 4096

@@ -25,20 +25,6 @@ from treegram.graphs import Graphs
 from treegram.kernels.input_checks import check_like_fitted
 from treegram.pairsum.tiles import complete_gram, normalize_gram
 
-__all__ = [
-    "Grid",
-    "GridPoint",
-    "grid_params",
-    "grid_points",
-    "grid_positions",
-    "learns_from_data",
-    "one_pass",
-    "parameter_names",
-    "split_pipeline",
-    "through_pipeline",
-    "with_parameters",
-]
-
 Grid: TypeAlias = Mapping[str, Sequence[Any]]
 
 

@@ -13,8 +13,6 @@ from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted, listed
 from treegram.graphs import Graphs
 
-__all__ = ["check_like_fitted", "outside_level", "refuse_unlike", "warn_of_unused"]
-
 
 def check_like_fitted(kernel: Any, graphs: Graphs, fitted: Graphs) -> None:
     """Raise if new graphs differ from the fitted ones in what their nodes and edges have; warn if their labels do."""

@@ -31,8 +31,6 @@ from treegram.kernels.input_checks import warn_of_unused
 from treegram.kernels.oddcl import ODDCL, ODDST
 from treegram.pairsum.tiles import complete_gram, inverse_roots, normalize_gram
 
-__all__ = ["KernelSum"]
-
 
 @dataclass(frozen=True)
 class PartView:

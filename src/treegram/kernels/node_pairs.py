@@ -26,19 +26,6 @@ from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import Features, common_codes
 from treegram.structure.hashing import node_hashes
 
-__all__ = [
-    "NodePairKernel",
-    "NodeView",
-    "WeightedFeatures",
-    "by_point",
-    "entry_contributions",
-    "node_blocks",
-    "node_contributions",
-    "vectors_and_kernel",
-    "view_nodes",
-    "weighted_columns",
-]
-
 LONG_ROW = 32  # features per node from which folding those of a single node pays off
 CONTRIBUTIONS_AT_ONCE = 1 << 23  # sums of single nodes with fitted graphs in memory: 64 MiB
 

@@ -25,8 +25,6 @@ from treegram.kernels.oddcl import ODDCL
 from treegram.pairsum.maps import pivoted_cholesky
 from treegram.pairsum.tiles import complete_gram, normalize_gram
 
-__all__ = ["Nystroem"]
-
 SMALLEST = 1e-9  # fraction of a graph's own kernel that must be unexplained, else it adds only rounding errors
 
 

@@ -21,20 +21,6 @@ from treegram.pairsum.products import sum_rows
 from treegram.structure.features import Features
 from treegram.structure.trees import COUNTINGS, Phi, read_tree, tree_contributions, tree_features
 
-__all__ = [
-    "ODDCL",
-    "ODDST",
-    "TREES",
-    "TREE_GRID",
-    "TREE_OPTIONS",
-    "count_trees",
-    "refuse_overflow",
-    "rescales",
-    "spread_counted_trees",
-    "tree_groups",
-    "weigh",
-]
-
 TREES: Mapping[str, Allowed] = {
     "depth": (Whole(0),),
     "lam": (Number(0, above=True),),

@@ -20,8 +20,6 @@ from treegram.pairsum.maps import VectorMap, distinct_rows, draw_seed, evaluate,
 from treegram.pairsum.vectors import Entries, add_products, component_ranges, make_entries, self_products
 from treegram.structure.features import Features
 
-__all__ = ["ODDCLApprox", "map_nodes", "mapped_self_sums"]
-
 
 @parameters
 class ODDCLApprox(ODDCL):

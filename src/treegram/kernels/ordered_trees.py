@@ -25,8 +25,6 @@ from treegram.structure.hashing import arc_hashes, node_hashes
 from treegram.structure.trees import Phi, encode, new_visit
 from treegram.structure.visits import leave, visit
 
-__all__ = ["OrderedTrees"]
-
 TIE_BREAKS = ("lexicographic", "colexicographic", "given")
 BATCH_BYTES = 32 << 20  # of the vectors along trees that are held at a time
 

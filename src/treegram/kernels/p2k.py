@@ -25,8 +25,6 @@ from treegram.pairsum.products import Binned, bin_counts, bin_products, bin_squa
 from treegram.pairsum.tiles import inverse_roots
 from treegram.structure.hashing import node_hashes
 
-__all__ = ["P2K"]
-
 # Densities of hundreds of attributes may exceed any number. Beyond this (1e260) all are in the farthest bin, however wide.
 LARGEST_LOG_DENSITY = 600.0
 FEW_LABELS = 64  # up to this many, distributions are stored as dense rows, beyond as sparse ones

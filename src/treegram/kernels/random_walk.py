@@ -26,8 +26,6 @@ from treegram.pairsum.walks import WalkNodes, walk_contributions, walk_self_sums
 from treegram.structure.features import Features, gather, order_by_row
 from treegram.structure.hashing import GOLDEN, arc_hashes, edge_name, mix_codes, node_name
 
-__all__ = ["AttributedWalk", "RandomWalk"]
-
 MOST_STEPS = 1000  # far beyond what makes a difference: compiled code assumes an entry for each
 N_POWERS = 256  # of the adjacency matrix, for a bound on its largest eigenvalue
 NEAREST = 0.99  # of decay times the squared eigenvalue: beyond, sums converge slowly

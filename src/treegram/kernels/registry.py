@@ -7,8 +7,6 @@ from typing import Any, TypeVar
 
 from treegram._core.errors import ParameterError
 
-__all__ = ["AUTO", "KERNELS", "PRECOMPUTED", "register_kernel"]
-
 ENTRY_POINTS = "treegram.kernels"  # the group in which installed packages list their kernels, by name
 AUTO = "auto"  # in place of a kernel's name: models choose among candidates of their own
 PRECOMPUTED = "precomputed"  # in place of a kernel's name: models take Gram matrices

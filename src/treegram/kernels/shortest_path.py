@@ -18,8 +18,6 @@ from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.paths import PathEnds, group_equal, path_contributions, path_self_sums, path_sums
 from treegram.structure.distances import count_distances
 
-__all__ = ["ShortestPath"]
-
 
 @dataclass(frozen=True)
 class PathView:

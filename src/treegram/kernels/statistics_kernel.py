@@ -23,8 +23,6 @@ from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.input_checks import refuse_unlike
 
-__all__ = ["DIGITS", "StatisticsKernel", "given_columns"]
-
 ROWS_PER_TASK = 256
 DIGITS = 10  # of a column, in units of its largest value: values that differ by less are equal up to rounding
 FARTHEST = 5.0  # robustly scaled values are clipped here

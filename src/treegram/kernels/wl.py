@@ -21,8 +21,6 @@ from treegram.structure.features import Features, gather
 from treegram.structure.hashing import GOLDEN, mix_codes
 from treegram.structure.wl import ColorFeatures, color_features, read_color, wl_colors
 
-__all__ = ["COLORS", "COLOR_GRID", "WL", "WLCL", "WLOA", "color_groups"]
-
 COLORS: Mapping[str, Allowed] = {"n_iterations": (Whole(0),)}
 COLOR_GRID: Grid = {"n_iterations": [0, 1, 2, 3, 4]}
 

@@ -20,8 +20,6 @@ from treegram.kernels.grid import Grid
 from treegram.kernels.wl import COLOR_GRID, color_groups
 from treegram.structure.features import Features, common_codes
 
-__all__ = ["WWL"]
-
 GRAPHS_PER_TASK = 64
 
 

@@ -24,17 +24,6 @@ from treegram.kernels.grid import split_pipeline, through_pipeline
 from treegram.pairsum.tiles import inverse_roots
 from treegram.structure.wl import wl_colors
 
-__all__ = [
-    "Applicability",
-    "Compared",
-    "ComparesWithTraining",
-    "class_support",
-    "fitted_selves",
-    "left_out_similarities",
-    "nearest_similarities",
-    "spread_ids",
-]
-
 MOST = 500  # training graphs whose nearest similarity is kept
 EDGE, OUTSIDE = 0.10, 0.02  # shares of the training graphs whose predictions are supported as little
 _DIGITS = 12  # of similarities: the rest is rounding

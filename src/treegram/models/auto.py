@@ -53,27 +53,6 @@ from treegram.models.applicability import spread_ids
 from treegram.models.forecast import out_of_proportion
 from treegram.models.search import Candidate, with_jobs
 
-__all__ = [
-    "AUTO_VERSION",
-    "Fitted",
-    "LeastSquares",
-    "Screening",
-    "all_classes",
-    "auto_candidates",
-    "choose_stack",
-    "class_targets",
-    "fit_bias",
-    "fit_least_squares",
-    "fit_temperature",
-    "learned_nothing",
-    "most_likely",
-    "predict_by_mean",
-    "raise_failures",
-    "seed_of",
-    "stack",
-    "warn_of_nothing",
-]
-
 # Increase it with every change to the candidates or the search that can change a choice: stored studies record it, and
 # another version cannot continue them. tests/models/test_auto.py lists the candidates of this version.
 AUTO_VERSION = "4"

@@ -48,8 +48,6 @@ from treegram.models.base import (
 )
 from treegram.models.conformal import PredictsSets
 
-__all__ = ["GraphClassifier"]
-
 _LOG_ODDS = 4.0  # of a confident decision of a linear model; that of a stack is near 1
 
 

@@ -22,8 +22,6 @@ from treegram._core.types import Floats
 from treegram.models.base import check_fit, check_numbers
 from treegram.models.targets import TargetScale
 
-__all__ = ["PredictsIntervals", "PredictsSets"]
-
 
 class _Calibrated:
     """Base of both mixins: the sorted errors on left-out graphs or on calibration graphs."""

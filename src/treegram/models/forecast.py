@@ -22,8 +22,6 @@ from treegram.kernels.node_pairs import NodePairKernel
 from treegram.models.search import Candidate
 from treegram.structure.hashing import node_hashes
 
-__all__ = ["forecast", "out_of_proportion"]
-
 # Seconds, measured on ENZYMES, PROTEINS_full, BZR, AIDS, NCI1, SYNTHETICnew, Synthie and on geometric graphs of 300 to 3,000 nodes.
 _PER_NODE = 2e-7  # or edge, whatever the kernel
 _PER_PAIR_OF_GRAPHS = 1e-8

@@ -23,8 +23,6 @@ from treegram.models.multi_target import TakesSeveralTargets
 from treegram.models.search import Data, Fits, Score
 from treegram.models.targets import blended_scales, choose_scale, target_scale
 
-__all__ = ["GraphGP", "PredictsByProcess", "decompose", "distance_from_prior", "mean_diagonal", "predict_left_out"]
-
 USUAL_NOISE = 0.1  # of the variance of the signal: equal molecules, measured twice, differ by about as much
 _TINY = float(np.finfo(np.float64).tiny)
 

@@ -47,22 +47,6 @@ from treegram.models.auto import Screening, raise_failures
 from treegram.models.search import Candidate, with_jobs
 from treegram.structure.features import Features
 
-__all__ = [
-    "BLOCKS",
-    "SWITCH",
-    "Block",
-    "ColumnBlock",
-    "FeatureBlock",
-    "LinearModel",
-    "MapBlock",
-    "fit_block",
-    "fit_blocks",
-    "fit_linear",
-    "fold_of_each",
-    "linear_candidates",
-    "solve",
-]
-
 SWITCH = 8000  # graphs; above it, automatic models are linear models on rows
 N_FOLDS = 3
 PENALTIES = (0.03, 0.1, 0.3, 1.0)

@@ -11,8 +11,6 @@ from sklearn.utils import check_consistent_length
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 
-__all__ = ["TakesSeveralTargets"]
-
 
 class TakesSeveralTargets:
     """Mixin for regressors: if y has columns, ``fit`` fits a copy of the model for each, on the graphs that have a value.

@@ -29,8 +29,6 @@ from treegram.models.gp import PredictsByProcess, decompose, distance_from_prior
 from treegram.models.search import Candidate
 from treegram.models.targets import blended_scales, choose_scale, target_scale
 
-__all__ = ["GraphRegressor", "learn_weights"]
-
 SAMPLE = 600  # at most this many graphs to learn weights on
 LEAST_SHARE = 0.005  # of a kernel in the sum
 FIRST_NOISE = 0.1

@@ -34,8 +34,6 @@ from treegram.models.search import (
 )
 from treegram.models.targets import TargetScale, blended_scales, choose_scale
 
-__all__ = ["GraphRidge", "number_folds", "select_ridge"]
-
 Scales = list[
     tuple[TargetScale, Floats]
 ]  # of each blend, with the positions of the training targets; empty: plain numbers

@@ -25,8 +25,6 @@ import numpy as np
 from treegram._core.jit import reordered
 from treegram._core.types import Floats, Ints
 
-__all__ = ["TOLERANCE", "Machines", "Path", "decide", "fit_machines", "fit_path", "one_against_rest", "vote"]
-
 TOLERANCE = 1e-3  # the gap at which a machine has converged, as in libsvm
 
 FRESH, BEGUN = False, True  # state of a C: not started, or started by an earlier call

@@ -43,8 +43,6 @@ from treegram.models.search import (
 )
 from treegram.models.solver import TOLERANCE, decide, fit_machines, one_against_rest, vote
 
-__all__ = ["GraphSVC", "folds", "select"]
-
 Weigh = Callable[[Ints], Floats | None]
 
 

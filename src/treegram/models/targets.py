@@ -18,8 +18,6 @@ from scipy.special import ndtri
 
 from treegram._core.types import Floats
 
-__all__ = ["TargetScale", "blended_scales", "choose_scale", "mean_pinball_loss", "target_scale"]
-
 BLENDS = (0.0, 0.15, 0.3, 0.5, 0.7, 1.0)  # shares of the plain numbers
 QUANTILES = np.linspace(0.05, 0.95, 19)  # whose losses are averaged
 _N_KNOTS = 16

@@ -13,18 +13,6 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from treegram._core.types import Floats
 
-__all__ = [
-    "GAMMA_RULES",
-    "NODE_KERNEL_NAMES",
-    "Gaussian",
-    "NodeKernel",
-    "is_one",
-    "narrow_gamma",
-    "node_kernel_blocks",
-    "scaled_gamma",
-    "white_gamma",
-]
-
 NodeKernel = Callable[[Floats, Floats], Floats]
 NODE_KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
 LARGEST_VALUE = 1e250  # of k_A: sums over many nodes, times their features, stay within double precision

@@ -18,8 +18,6 @@ from treegram.pairsum.tiles import Layout, kernel_rows
 from treegram.structure.features import first_from, runs
 from treegram.structure.hashing import equal_rows
 
-__all__ = ["entry_sums"]
-
 PAIRS_PER_CALL = 1 << 24  # of rows and columns: each call stays well under a second, and kernel values stay small
 
 

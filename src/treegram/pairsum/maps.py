@@ -19,20 +19,6 @@ from treegram._core.types import Floats, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.structure.hashing import equal_rows
 
-__all__ = [
-    "Constant",
-    "Fourier",
-    "PivotMap",
-    "VectorMap",
-    "distinct_rows",
-    "evaluate",
-    "fourier_map",
-    "kernel_block",
-    "nystroem_map",
-    "pivoted_cholesky",
-]
-
-
 ROWS_PER_CALL = 2048  # vectors mapped at once: intermediate results stay small
 PROPOSALS = 384  # pivots proposed at a time: enough for a pass over all items to pay off
 CANDIDATES, CANDIDATES_PER_PIVOT = 8192, 8  # vectors considered, at least in total and for each pivot: more gain little

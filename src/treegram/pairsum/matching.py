@@ -46,8 +46,6 @@ from treegram.pairsum.tiles import (
 from treegram.structure.features import Features, first_from, gather
 from treegram.structure.hashing import GOLDEN, mix_codes
 
-__all__ = ["Matchables", "match_contributions", "match_self_sums", "match_sums"]
-
 # The node kernel of one graph with this many columns, and its products, stay in the second-level cache.
 TILE_COLUMNS = 512
 STEPS_PER_CALL = 1 << 21  # of the enumeration: compiled code cannot be interrupted, and this takes well under a second

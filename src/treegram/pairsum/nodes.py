@@ -43,8 +43,6 @@ from treegram.pairsum.tiles import (
 from treegram.structure.features import add_rows, first_from
 from treegram.structure.hashing import equal_rows, number_pairs
 
-__all__ = ["Nodes", "Weighting", "pair_sums", "self_sums"]
-
 TILE_COLUMNS = 800  # nodes of the largest block in one tile: its vectors and sums then stay in the second-level cache
 SELF_COLUMNS = 4096  # nodes in one tile of graphs that meet only themselves: blocks are small there
 DENSE_FRACTION = 0.15  # a feature that this fraction of its block has is summed densely; below, lists are faster

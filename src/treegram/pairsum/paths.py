@@ -44,8 +44,6 @@ from treegram.pairsum.tiles import (
 from treegram.structure.distances import Distances
 from treegram.structure.hashing import equal_rows
 
-__all__ = ["PathEnds", "group_equal", "path_contributions", "path_self_sums", "path_sums"]
-
 TILE_COLUMNS = 512  # the rows of one graph, their kernel with a tile and its sums then stay in the second-level cache
 STEPS_PER_CALL = 1 << 28  # compiled code cannot be interrupted: this keeps each call well under a second
 

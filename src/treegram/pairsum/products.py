@@ -16,8 +16,6 @@ from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Ints
 from treegram.structure.hashing import number_pairs
 
-__all__ = ["Binned", "bin_counts", "bin_products", "bin_squares", "feature_products", "sum_rows"]
-
 DENSE_FRACTION = 0.15  # a feature that this fraction of the rows has is multiplied densely; below, lists are faster
 COLUMNS_AT_ONCE, ROWS_PER_CALL = (
     1024,

@@ -25,31 +25,6 @@ from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.structure.features import first_from
 from treegram.structure.hashing import number_codes
 
-__all__ = [
-    "Layout",
-    "Rows",
-    "Side",
-    "Span",
-    "add_scaled",
-    "aligned",
-    "clear",
-    "complete",
-    "complete_gram",
-    "copy",
-    "cut",
-    "diagonal",
-    "fill_matrix",
-    "gaussian_row",
-    "gaussian_rows",
-    "inverse_roots",
-    "kernel_rows",
-    "normalize_gram",
-    "number_alike",
-    "order_by",
-    "own_blocks",
-    "window_of",
-]
-
 Span = tuple[int, int]  # first graph, and the one after the last
 
 SELF_COLUMNS = 64  # of a tile that meets its own graphs only: small, as all but its diagonal is discarded

@@ -26,19 +26,6 @@ from treegram.pairsum.maps import VectorMap, evaluate
 from treegram.structure.features import runs
 from treegram.structure.hashing import mix_codes
 
-__all__ = [
-    "Entries",
-    "add_products",
-    "component_ranges",
-    "entry_products",
-    "hash_graphs",
-    "make_entries",
-    "place_trees",
-    "self_products",
-    "spread_rows",
-]
-
-
 VECTOR_BYTES = 96 << 20  # of the vectors of all nodes at once: more components are processed in several ranges
 PORTION_BYTES = 16 << 20  # of the sums of consecutive trees
 SMALL_PRODUCT = 256  # pairs of entries of a tree up to which a compiled loop beats a call to a matrix product

@@ -37,8 +37,6 @@ from treegram.pairsum.tiles import (
     own_blocks,
 )
 
-__all__ = ["WalkNodes", "walk_contributions", "walk_self_sums", "walk_sums"]
-
 TILE_COLUMNS = 512  # what the arcs of one row reach then stays in the first-level cache
 
 # Arcs of each row, by its position in the collection, or those of each column: where their ends are in ``reached``.

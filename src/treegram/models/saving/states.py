@@ -35,8 +35,6 @@ from treegram.models.multi_target import TakesSeveralTargets
 from treegram.models.targets import TargetScale
 from treegram.pairsum.maps import Constant, Fourier, PivotMap
 
-__all__ = ["LINEAR_MODELS", "check_pipeline", "learned_state", "restore_state"]
-
 LINEAR_MODELS = (LinearSVC, LogisticRegression, Ridge, SGDClassifier, SGDRegressor)
 TOLERANCE = 1e-9  # relative difference of kernel values in the file and now: more than rounding on another machine
 
