@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from checks import gram_array
-from treegram import ODDCL, ODDST, FeatureMap, Graphs, InvalidGraphError
+from treegram import ODDCL, ODDST, FeatureMap, Graphs, InvalidGraphError, StatisticsKernel
 from treegram._core.errors import ParameterError
 from zoo import LAWS_HOLD_ON, Collection
 
@@ -232,3 +232,26 @@ def test_equal_labels_match_whatever_their_type(make, same):
     together = make(0).fit_transform(Graphs.from_edges([[], []], labels=[[label] for label in same]))
     assert make(0).fit(old).transform(new)[0, 0] == pytest.approx(together[0, 1])
     assert make(0).fit_transform([old, new])[0, 1] == pytest.approx(together[0, 1])
+
+
+def test_columns_in_another_order_raise():
+    """Names decide: columns that changed places would be taken for each other without a word."""
+    edges, rng = [[(0, 1), (1, 2)]] * 12, np.random.default_rng(0)
+    columns, vectors = rng.normal(size=(12, 2)), rng.normal(size=(12, 3, 2))
+
+    def build(kernel, order, names):
+        if isinstance(kernel, ODDCL):
+            return Graphs.from_edges(edges, attributes=list(vectors[:, :, order]), attribute_names=names)
+        return Graphs.from_edges(edges, graph_attributes=columns[:, order], graph_attribute_names=names)
+
+    for kernel, message in (
+        (ODDCL(1), "Column 0 of the attributes of the new graphs .* is 'y', but ODDCL was fitted with 'x'"),
+        (StatisticsKernel("graph_attributes"), "Column 0 of the graph attributes .* is 'y', .* with 'x'"),
+    ):
+        named, moved, unnamed = (
+            build(kernel, *case) for case in (([0, 1], ["x", "y"]), ([1, 0], ["y", "x"]), ([0, 1], None))
+        )
+        kernel.fit(named)
+        with pytest.raises(InvalidGraphError, match=message):
+            kernel.transform(moved)
+        np.testing.assert_array_equal(kernel.transform(unnamed), kernel.transform(named))

@@ -21,6 +21,8 @@ def check_like_fitted(kernel: Any, graphs: Graphs, fitted: Graphs) -> None:
     if kernel._uses_vectors and graphs.n_attributes != fitted.n_attributes:
         new, old = _count_of(graphs.n_attributes), _count_of(fitted.n_attributes)
         refuse_unlike(kernel, f"The nodes of the new graphs (X) have {new}", f"on nodes with {old}")
+    if kernel._uses_vectors:
+        check_column_names(kernel, "attributes", graphs.attribute_names, fitted.attribute_names)
     if (graphs.labels is None) != (fitted.labels is None):
         new, old = ("no labels", "with labels") if graphs.labels is None else ("labels", "without labels")
         refuse_unlike(kernel, f"The nodes of the new graphs (X) have {new}", f"on nodes {old}")
@@ -29,6 +31,16 @@ def check_like_fitted(kernel: Any, graphs: Graphs, fitted: Graphs) -> None:
         refuse_unlike(kernel, f"The edges of the new graphs (X) are {new}", f"on {old} ones")
     if kernel._uses_labels and graphs.labels is not None:
         _warn_of_unknown_labels(kernel, graphs, _used_labels(fitted))
+
+
+def check_column_names(kernel: Any, columns: str, new: Sequence[str] | None, fitted: Sequence[str] | None) -> None:
+    """Raise if columns of new graphs have other names than those of the fitted ones, or another order; either may have none."""
+    if new is None or fitted is None or list(new) == list(fitted):
+        return
+    place, now, then = next((i, a, b) for i, (a, b) in enumerate(zip(new, fitted, strict=True)) if a != b)
+    refuse_unlike(
+        kernel, f"Column {place} of the {columns} of the new graphs (X) is {now!r}", f"with {then!r} in its place"
+    )
 
 
 def refuse_unlike(kernel: Any, now: str, then: str) -> None:

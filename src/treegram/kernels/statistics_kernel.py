@@ -21,7 +21,7 @@ from treegram.graphs.statistics import GraphStatistics
 from treegram.graphs.transforms import ScaleAttributes
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.input_checks import refuse_unlike
+from treegram.kernels.input_checks import check_column_names, refuse_unlike
 
 ROWS_PER_TASK = 256
 DIGITS = 10  # of a column, in units of its largest value: values that differ by less are equal up to rounding
@@ -131,6 +131,7 @@ class StatisticsKernel(GraphKernel):
         if self.columns != "statistics":
             columns, names = self._given(graphs)
             self._n_given = columns.shape[1]
+            self._given_names = None if graphs.graph_attribute_names is None else names
             self.feature_names_in_ += names
         table = self._table(graphs)[self._has_data(graphs)]
         largest = np.abs(table).max(axis=0, initial=0.0)
@@ -148,10 +149,13 @@ class StatisticsKernel(GraphKernel):
         if self._statistics is not None:
             tables.append(self._statistics.transform(graphs))
         if self.columns != "statistics":
-            tables.append(self._given(graphs)[0])
+            columns, names = self._given(graphs)
+            tables.append(columns)
             if tables[-1].shape[1] != self._n_given:
                 new = counted(tables[-1].shape[1], "graph attribute")
                 refuse_unlike(self, f"The new graphs (X) have {new}", f"on graphs with {self._n_given}")
+            if graphs.graph_attribute_names is not None:
+                check_column_names(self, "graph attributes", names, self._given_names)
         return np.hstack(tables)
 
     def _given(self, graphs: Graphs) -> tuple[Floats, list[str]]:

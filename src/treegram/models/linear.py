@@ -41,6 +41,7 @@ from treegram.kernels.attribution import row_contributions
 from treegram.kernels.explicit import ExplicitKernel, GraphRows
 from treegram.kernels.feature_map import NamedFeatures, graphs_of_each_label
 from treegram.kernels.grid import split_pipeline
+from treegram.kernels.input_checks import check_column_names
 from treegram.kernels.node_pairs import NodePairKernel
 from treegram.kernels.statistics_kernel import DIGITS, given_columns
 from treegram.models.auto import Screening, raise_failures
@@ -195,6 +196,11 @@ class ColumnBlock(Block):
                 f"The new graphs (X) have {table.shape[1]} numbers of whole graphs, but the model was fitted on {len(self.units)}. "
                 "Build them the same way as the training graphs."
             )
+        if self.columns != "statistics":
+            n_given = len(self.names) - (0 if self.statistics is None else len(self.statistics.feature_names_out_))
+            fitted = self.names[len(self.names) - n_given :]
+            are_named = fitted != [f"graph_x{i}" for i in range(n_given)]
+            check_column_names(self, "graph attributes", graphs.graph_attribute_names, fitted if are_named else None)
         return np.round(table / self.units, DIGITS)
 
     def _hats(self, table: Floats) -> tuple[Ints, Floats]:
