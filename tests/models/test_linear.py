@@ -29,7 +29,7 @@ from treegram import (
     save_model,
 )
 from treegram._core.errors import ModelFileError
-from treegram.models import linear
+from treegram.models import blocks, linear
 from treegram.models.search import Candidate
 
 
@@ -44,14 +44,14 @@ def digits():
 def few(monkeypatch):
     """Use linear models from 30 graphs on, and compute rows of a few graphs at a time."""
     monkeypatch.setattr(linear, "SWITCH", 30)
-    monkeypatch.setattr(linear, "_AT_ONCE", 17)
-    monkeypatch.setattr(linear, "_N_MAPPED", 64)
-    monkeypatch.setattr(linear, "_N_COMPONENTS", 16)
-    monkeypatch.setattr(linear, "_N_NYSTROEM", 20)
+    monkeypatch.setattr(blocks, "_AT_ONCE", 17)
+    monkeypatch.setattr(blocks, "_N_MAPPED", 64)
+    monkeypatch.setattr(blocks, "_N_COMPONENTS", 16)
+    monkeypatch.setattr(blocks, "_N_NYSTROEM", 20)
 
 
 def fitted_block(kernel, graphs):
-    return linear.fit_block(Candidate("name", kernel), graphs)
+    return blocks.fit_block(Candidate("name", kernel), graphs)
 
 
 # -------------------------------------------------------------------- the solver
@@ -283,14 +283,14 @@ def test_nothing_learned_predicts_the_shares(few):
 
 def test_kernel_that_fails_is_left_out(digits, few, monkeypatch):
     graphs, y = digits
-    fit = linear._fit_features
+    fit = blocks._fit_features
 
     def fail(name, *arguments):
         if name == "pairs":
             raise MemoryError
         return fit(name, *arguments)
 
-    monkeypatch.setattr(linear, "_fit_features", fail)
+    monkeypatch.setattr(blocks, "_fit_features", fail)
     model = GraphClassifier().fit(graphs, y)
     notes = {record["candidate"]: record["note"] for record in model.search_results_}
     assert notes["pairs"] == "left out after MemoryError"

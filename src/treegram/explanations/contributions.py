@@ -31,7 +31,7 @@ from treegram.kernels import FeatureMap, KernelSum, Nystroem
 from treegram.kernels.attribution import column_weights, kernel_contributions
 from treegram.kernels.explicit import HasFeatures
 from treegram.models.base import flat_steps
-from treegram.models.linear import Block
+from treegram.models.blocks import Block
 from treegram.models.solver import one_against_rest
 from treegram.models.targets import TargetScale
 from treegram.pairsum.tiles import inverse_roots

@@ -44,7 +44,7 @@ from treegram.kernels.base import GraphKernel
 from treegram.kernels.input_checks import outside_level
 from treegram.kernels.registry import AUTO, PRECOMPUTED
 from treegram.models.auto import auto_candidates
-from treegram.models.linear import linear_candidates
+from treegram.models.blocks import linear_candidates
 from treegram.models.search import (
     Candidate,
     Data,

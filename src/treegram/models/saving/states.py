@@ -30,7 +30,7 @@ from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.node_pairs import NodePairKernel, vectors_and_kernel
 from treegram.models.base import SearchSummary, flat_steps
-from treegram.models.linear import BLOCKS, Block, ColumnBlock, FeatureBlock, MapBlock
+from treegram.models.blocks import BLOCKS, Block, ColumnBlock, FeatureBlock, MapBlock
 from treegram.models.multi_target import TakesSeveralTargets
 from treegram.models.targets import TargetScale
 from treegram.pairsum.maps import Constant, Fourier, PivotMap
