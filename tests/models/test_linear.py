@@ -1,5 +1,7 @@
 """Tests of linear models on rows, which the automatic models use for very many graphs."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -30,6 +32,8 @@ from treegram import (
 )
 from treegram._core.errors import ModelFileError
 from treegram.models import blocks, linear
+from treegram.models import parts as parts_module
+from treegram.models.parts import Local, Parts, in_parts
 from treegram.models.search import Candidate
 
 
@@ -44,14 +48,26 @@ def digits():
 def few(monkeypatch):
     """Use linear models from 30 graphs on, and compute rows of a few graphs at a time."""
     monkeypatch.setattr(linear, "SWITCH", 30)
-    monkeypatch.setattr(blocks, "_AT_ONCE", 17)
+    monkeypatch.setattr(blocks, "PART", 17)
+    monkeypatch.setattr(parts_module, "PART", 17)
     monkeypatch.setattr(blocks, "_N_MAPPED", 64)
     monkeypatch.setattr(blocks, "_N_COMPONENTS", 16)
     monkeypatch.setattr(blocks, "_N_NYSTROEM", 20)
 
 
 def fitted_block(kernel, graphs):
-    return blocks.fit_block(Candidate("name", kernel), graphs)
+    with in_parts(graphs) as parts:
+        block, rows = blocks.fit_block(Candidate("name", kernel), parts, graphs)
+    return block, sp.vstack(rows, format="csr")
+
+
+def solve(X, y, weights, penalties, loss, start=None, tolerance=1e-13):
+    """Solve with the rows in three parts."""
+    n_fits = weights.shape[1]
+    start = (np.zeros((X.shape[1], n_fits)), np.zeros(n_fits)) if start is None else start
+    cuts = [0, len(y) // 3, len(y) // 2, len(y)]
+    rows = [(X[a:b], (y[a:b], weights[a:b])) for a, b in pairwise(cuts)]
+    return linear.solve(Local(), rows, penalties, loss, start, tolerance)
 
 
 # -------------------------------------------------------------------- the solver
@@ -71,7 +87,7 @@ def test_solver_matches_scikit_learn(seed, n, d, loss):
     y = (y > np.median(y)).astype(float) if loss == "logistic" else y
     weights, penalties = rng.choice([0.0, 0.5, 2.0], size=(n, 3)), np.array([0.1, 1.0, 5.0])
     weights[np.argsort(y)[[0, -1]]] = 1.0  # both classes are there
-    V, b = linear.solve(sp.csr_matrix(X), y, weights, penalties, loss, tolerance=1e-13)
+    V, b = solve(sp.csr_matrix(X), y, weights, penalties, loss)
     for j, penalty in enumerate(penalties):
         if loss == "logistic":
             model = LogisticRegression(C=1 / penalty, tol=1e-10, max_iter=10_000)
@@ -87,9 +103,9 @@ def test_solver_does_not_depend_on_the_start_or_on_other_columns():
     rng = np.random.default_rng(0)
     X, y = sp.random(60, 90, 0.2, random_state=0, format="csr"), (rng.random(60) < 0.1).astype(float)
     weights, penalties = np.ones((60, 2)), np.array([0.1, 1.0])
-    V, b = linear.solve(X, y, weights, penalties, "logistic", tolerance=1e-13)
+    V, b = solve(X, y, weights, penalties, "logistic")
     start = 5 * rng.normal(size=(90, 1)), np.ones(1)
-    U, c = linear.solve(X, y, weights[:, :1], penalties[:1], "logistic", start, tolerance=1e-13)
+    U, c = solve(X, y, weights[:, :1], penalties[:1], "logistic", start)
     np.testing.assert_allclose(U[:, 0], V[:, 0], atol=1e-5)
     np.testing.assert_allclose(c[0], b[0], atol=1e-5)
 
@@ -101,7 +117,9 @@ def test_left_out_predictions_are_those_of_models_without_the_fold(loss, monkeyp
     rows = [sp.csr_matrix(rng.normal(size=(90, 4))), sp.csr_matrix(10 * rng.normal(size=(90, 2)))]
     y = rows[0].toarray()[:, 0] + 0.5 * rng.normal(size=90)
     y = (y > 0).astype(float) if loss == "logistic" else y
-    model = linear.fit_linear(rows, y[:, None], np.ones(90), loss)
+    parts = Parts(Local(), [None, None], np.array([40, 50]))
+    in_two = [[of_block[:40], of_block[40:]] for of_block in rows]
+    model = linear.fit_linear(parts, in_two, y[:, None], np.ones(90), loss)
     units = [np.sqrt(2 * (of_block.toarray() ** 2).sum() / 90) for of_block in rows]
     X = np.hstack([of_block.toarray() / unit for of_block, unit in zip(rows, units, strict=True)])
     folds, penalty = linear.fold_of_each(y), model.penalties[0]

@@ -33,10 +33,10 @@ from treegram.kernels.grid import split_pipeline
 from treegram.kernels.input_checks import check_column_names
 from treegram.kernels.node_pairs import NodePairKernel
 from treegram.kernels.statistics_kernel import DIGITS, given_columns
+from treegram.models.parts import PART, Parts
 from treegram.models.search import Candidate, with_jobs
 from treegram.structure.features import Features
 
-_AT_ONCE = 1 << 13  # graphs whose features are in memory at the same time
 _N_HATS = 8  # pieces of a function of a column, plus one
 _N_KNOTS = 65  # of the ranks of a column
 _N_COMPONENTS, _N_MAPPED = 128, 1024  # of the map of vectors; columns of mapped rows
@@ -52,12 +52,12 @@ class Block:
 
     def prepare(self, graphs: Graphs) -> Graphs:
         """Return the graphs as the last step of the block receives them."""
-        return graphs if self.steps is None else self.steps.transform(graphs)
+        return _prepared(graphs, self.steps)
 
     def transform(self, graphs: Graphs) -> sp.csr_matrix:
         """Compute the rows of graphs, a part of them at a time."""
-        starts = range(0, max(len(graphs), 1), _AT_ONCE)
-        return sp.vstack([self.rows(self.prepare(graphs[a : a + _AT_ONCE])) for a in starts], format="csr")
+        starts = range(0, max(len(graphs), 1), PART)
+        return sp.vstack([self.rows(self.prepare(graphs[a : a + PART])) for a in starts], format="csr")
 
     @property
     def features(self) -> Any:
@@ -263,35 +263,66 @@ def _candidate(name: str, reason: str, *steps: Any) -> Candidate:
     return Candidate(name, make_pipeline(*steps) if len(steps) > 1 else steps[0], reason=reason)
 
 
-def fit_block(candidate: Candidate, graphs: Graphs) -> tuple[Block, sp.csr_matrix]:
-    """Return the fitted block of a candidate, and the rows of the graphs."""
+def fit_block(candidate: Candidate, graphs: Parts, sample: Graphs) -> tuple[Block, list[Any]]:
+    """Return the fitted block of a candidate, and the rows of each part of the graphs, where the part is.
+
+    Features are those of all graphs; transformers, ranks and maps learn from the sample.
+    """
     given, kernel = split_pipeline(candidate.kernel)
-    steps = make_pipeline(*map(clone, given)).fit(graphs) if given else None
-    prepared = graphs if steps is None else steps.transform(graphs)
+    steps = make_pipeline(*map(clone, given)).fit(sample) if given else None
+    if isinstance(kernel, ExplicitKernel) and not kernel.learns_from_data:
+        return _fit_features(candidate.name, steps, kernel, graphs)
+    prepared = sample if steps is None else steps.transform(sample)
     if isinstance(kernel, StatisticsKernel):
         block = _fit_columns(candidate.name, steps, kernel.columns, prepared)
-    elif isinstance(kernel, ExplicitKernel) and not kernel.learns_from_data:
-        return _fit_features(candidate.name, steps, kernel, prepared)
     else:
         block = MapBlock(candidate.name, steps, _fit_map(kernel, prepared))
-    return block, block.transform(graphs)
+    return block, graphs.place.map(_rows_of_part, zip(graphs.parts, strict=True), block)
+
+
+def _rows_of_part(graphs: Graphs, block: Block) -> sp.csr_matrix:
+    return block.transform(graphs)
 
 
 # -------------------------------------------------------------------- rows of features
 
 
-def _fit_features(name: str, steps: Any, kernel: Any, graphs: Graphs) -> tuple[Block, sp.csr_matrix]:
+def _fit_features(name: str, steps: Any, kernel: Any, graphs: Parts) -> tuple[Block, list[Any]]:
     """Return the block of features that at least two graphs have, and the rows of the graphs."""
-    kernel = clone(kernel).set_params(normalize=False).fit(graphs_of_each_label(graphs))
-    starts = range(0, max(len(graphs), 1), _AT_ONCE)
-    parts = [_features(kernel, graphs[a : a + _AT_ONCE]) for a in starts]
-    n_graphs_with = [np.bincount(part.counts.indices, minlength=len(part.codes)) for part in parts]
-    codes, numbers = np.unique(np.concatenate([part.codes for part in parts]), return_inverse=True)
+    place, parts = graphs.place, list(zip(graphs.parts, strict=True))
+    with_labels = Graphs.concatenate(place.each(_part_of_each_label, parts, steps))
+    kernel = clone(kernel).set_params(normalize=False).fit(graphs_of_each_label(with_labels))
+    features = list(zip(place.map(_features_of_part, parts, steps, kernel), strict=True))
+    of_parts, n_graphs_with = zip(*place.each(_count_graphs, features), strict=True)
+    codes, numbers = np.unique(np.concatenate(of_parts), return_inverse=True)
     n_graphs_with_code = np.bincount(numbers, np.concatenate(n_graphs_with), minlength=len(codes))
     is_kept = n_graphs_with_code >= 2
     codes, scales = codes[is_kept], np.sqrt(np.log1p(len(graphs) / n_graphs_with_code[is_kept]))
-    rows = [_scaled(part.aligned(codes), scales) for part in parts]
-    return FeatureBlock(name, steps, kernel, codes, scales), sp.vstack(rows, format="csr")
+    return FeatureBlock(name, steps, kernel, codes, scales), place.map(_aligned_rows, features, codes, scales)
+
+
+def _prepared(graphs: Graphs, steps: Any) -> Graphs:
+    return graphs if steps is None else steps.transform(graphs)
+
+
+def _part_of_each_label(graphs: Graphs, steps: Any) -> Graphs:
+    return graphs_of_each_label(_prepared(graphs, steps))
+
+
+def _features_of_part(graphs: Graphs, steps: Any, kernel: Any) -> list[Features]:
+    """Return the features of graphs, some of them at a time."""
+    graphs = _prepared(graphs, steps)
+    return [_features(kernel, graphs[start : start + PART]) for start in range(0, max(len(graphs), 1), PART)]
+
+
+def _count_graphs(features: list[Features]) -> tuple[Hashes, Ints]:
+    """Return the codes of features, and the number of graphs with each; a code may come several times."""
+    n_graphs_with = [np.bincount(part.counts.indices, minlength=len(part.codes)) for part in features]
+    return np.concatenate([part.codes for part in features]), np.concatenate(n_graphs_with)
+
+
+def _aligned_rows(features: list[Features], codes: Hashes, scales: Floats) -> sp.csr_matrix:
+    return sp.vstack([_scaled(part.aligned(codes), scales) for part in features], format="csr")
 
 
 def _features(kernel: Any, graphs: Graphs) -> Any:
@@ -326,8 +357,8 @@ def _fit_map(kernel: Any, graphs: Graphs) -> Any:
 def _fit_columns(name: str, steps: Any, columns: str, graphs: Graphs) -> Block:
     """Return the block of the columns of a :class:`StatisticsKernel`."""
     statistics = None if columns == "graph_attributes" else GraphStatistics().fit(graphs)
-    starts = range(0, max(len(graphs), 1), _AT_ONCE)
-    table = np.concatenate([_table(columns, statistics, graphs[a : a + _AT_ONCE]) for a in starts])
+    starts = range(0, max(len(graphs), 1), PART)
+    table = np.concatenate([_table(columns, statistics, graphs[a : a + PART]) for a in starts])
     names = [] if statistics is None else list(statistics.feature_names_out_)
     given = table.shape[1] - len(names)
     if given:

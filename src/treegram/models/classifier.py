@@ -231,8 +231,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
 
     def _fit_rows(self, screening: Screening) -> Floats:
         """Fit a linear model on rows; return the decisions about the graphs of left-out folds."""
-        candidates = self._row_candidates(screening.graphs)
-        self.blocks_, model = linear.fit_blocks(screening, candidates, (screening.Y + 1) / 2, "logistic")
+        self.blocks_, model = linear.fit_blocks(screening, self._row_candidates, (screening.Y + 1) / 2, "logistic")
         self.coefs_, self.weights_, self.alphas_ = model.coefficients, model.shares, model.penalties
         self.intercept_ = model.intercept
         return model.left_out

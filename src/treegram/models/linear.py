@@ -12,24 +12,30 @@ A decision is a sum over columns, hence over nodes: it can be explained exactly.
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from treegram._core.parallel import track
 from treegram._core.types import Floats, Ints
-from treegram.models.auto import Screening, raise_failures
+from treegram.graphs import Graphs
+from treegram.models.auto import LARGE_SAMPLE, Screening, evenly_spaced, raise_failures
 from treegram.models.blocks import Block, fit_block
+from treegram.models.parts import Local, Parts, in_parts
 from treegram.models.search import Candidate
 
 SWITCH = 8000  # graphs; above it, automatic models are linear models on rows
 N_FOLDS = 3
 PENALTIES = (0.03, 0.1, 0.3, 1.0)
+_MOST_FOR_PENALTY = 50_000  # graphs; of more, so many are enough to choose the penalty
 _TOLERANCE = 1e-4  # of the mean loss
 _MOST_STEPS, _MOST_PRODUCTS, _MOST_HALVINGS = 30, 60, 20
 
@@ -53,39 +59,34 @@ def fold_of_each(targets: Floats, n_folds: int = N_FOLDS) -> Ints:
     return folds
 
 
-def fit_linear(rows: Sequence[sp.csr_matrix], Y: Floats, weights: Floats, loss: str) -> LinearModel:
+def fit_linear(graphs: Parts, blocks: Sequence[Sequence[Any]], Y: Floats, weights: Floats, loss: str) -> LinearModel:
     """Fit a linear model for each output, with the penalty that predicts a left-out fold best.
 
-    ``rows`` are those of each block, ``Y`` the targets, (n_graphs, n_outputs): 0 or 1 for the loss "logistic", or numbers for "squared".
+    ``blocks`` are the rows of each block, in parts; ``Y`` the targets, (n_graphs, n_outputs): 0 or 1 for the loss "logistic", or
+    numbers for "squared".
     """
-    lengths = [np.sqrt(of_block.multiply(of_block).sum() / max(of_block.shape[0], 1)) for of_block in rows]
-    factors = np.array([1.0 / (length * np.sqrt(len(rows))) if length else 0.0 for length in lengths])
-    X = sp.hstack([factor * of_block for factor, of_block in zip(factors, rows, strict=True)], format="csr")
-    starts = np.cumsum([0, *(of_block.shape[1] for of_block in rows)])
-    n, n_outputs = Y.shape
-    all_coefficients, intercept = np.zeros((X.shape[1], n_outputs)), np.zeros(n_outputs)
-    penalties, left_out, by_block = np.zeros(n_outputs), np.zeros((n, n_outputs)), np.zeros((len(rows), n, n_outputs))
+    place, n, n_outputs = graphs.place, *Y.shape
+    squares = np.array([[*place.each(_size, zip(rows, strict=True))] for rows in blocks])  # (n_blocks, n_parts, 2)
+    lengths = np.sqrt(squares[:, :, 0].sum(axis=1) / max(n, 1))
+    factors = np.array([1.0 / (length * np.sqrt(len(blocks))) if length else 0.0 for length in lengths])
+    starts = np.cumsum([0, *squares[:, 0, 1].astype(np.int64)])
+    X = _join(graphs, blocks, factors)
+    all_coefficients, intercept = np.zeros((starts[-1], n_outputs)), np.zeros(n_outputs)
+    penalties, left_out, by_block = np.zeros(n_outputs), np.zeros((n, n_outputs)), np.zeros((len(blocks), n, n_outputs))
     for output, y in enumerate(Y.T):
         folds = fold_of_each(y)
-        is_fitted = [(folds != fold) * weights for fold in range(N_FOLDS)]
-        V, b = solve(
-            X, y, np.tile(is_fitted[0][:, None], len(PENALTIES)), np.array(PENALTIES), loss, tolerance=_TOLERANCE
-        )
-        held = np.flatnonzero(folds == 0)
-        losses = [weights[held] @ LOSSES[loss](column, y[held])[0] for column in (X[held] @ V + b).T]
-        best = len(losses) - 1 - int(np.argmin(np.round(losses[::-1], 9)))  # ties go to the largest penalty
-        penalties[output] = PENALTIES[best]
-        start = np.tile(V[:, [best]], N_FOLDS), np.tile(b[best], N_FOLDS)
-        others = np.stack([*is_fitted[1:], weights], axis=1)
-        U, c = solve(X, y, others, np.full(N_FOLDS, PENALTIES[best]), loss, start, _TOLERANCE)
+        penalties[output], V, b = _choose_penalty(X, y, folds, weights, loss, int(starts[-1]))
+        is_fitted = np.stack([*(folds != fold for fold in range(N_FOLDS)), np.ones(n, bool)], axis=1)
+        start = np.tile(V[:, None], N_FOLDS + 1), np.full(N_FOLDS + 1, b)
+        same = np.full(N_FOLDS + 1, penalties[output])
+        U, c = solve(place, _with_targets(X, y, weights[:, None] * is_fitted), same, loss, start, _TOLERANCE)
         all_coefficients[:, output], intercept[output] = U[:, -1], c[-1]
-        of_folds = np.column_stack([V[:, best], U[:, :-1]])
-        for k, of_block in enumerate(rows):
-            products = factors[k] * (of_block @ of_folds[starts[k] : starts[k + 1]])
-            by_block[k, :, output] = products[np.arange(n), folds]
-        left_out[:, output] = by_block[:, :, output].sum(axis=0) + np.append(b[best], c[:-1])[folds]
+        rows = zip(X.parts, X.split(folds), strict=True)
+        products = place.each(_products_of_blocks, rows, U[:, :-1], starts)
+        by_block[:, :, output] = np.concatenate(list(products), axis=1)
+        left_out[:, output] = by_block[:, :, output].sum(axis=0) + c[folds]
     variances = by_block.var(axis=1).sum(axis=1)
-    shares = variances / variances.sum() if variances.any() else np.full(len(rows), 1.0 / len(rows))
+    shares = variances / variances.sum() if variances.any() else np.full(len(blocks), 1.0 / len(blocks))
     pieces = [
         factor * all_coefficients[start:stop]
         for factor, start, stop in zip(factors, starts[:-1], starts[1:], strict=True)
@@ -93,25 +94,88 @@ def fit_linear(rows: Sequence[sp.csr_matrix], Y: Floats, weights: Floats, loss: 
     return LinearModel(pieces, intercept, penalties, left_out, shares)
 
 
+def _choose_penalty(
+    X: Parts, y: Floats, folds: Ints, weights: Floats, loss: str, n_columns: int
+) -> tuple[float, Floats, float]:
+    """Return the penalty that predicts the first fold best from the others, with its coefficients and intercept.
+
+    Of very many graphs, some are enough to choose.
+    """
+    if len(y) > _MOST_FOR_PENALTY:
+        is_used = np.random.default_rng(len(y)).permutation(len(y)) < _MOST_FOR_PENALTY
+        X, y, folds, weights = X.take(is_used), y[is_used], folds[is_used], weights[is_used]
+    is_fitted = np.tile((folds != 0)[:, None], len(PENALTIES))
+    start = np.zeros((n_columns, len(PENALTIES))), np.zeros(len(PENALTIES))
+    rows = _with_targets(X, y, weights[:, None] * is_fitted)
+    V, b = solve(X.place, rows, np.array(PENALTIES), loss, start, _TOLERANCE)
+    left_out = _with_targets(X, y, weights[:, None] * ~is_fitted)
+    losses, _, _ = _evaluate(X.place, left_out, V, b, loss)
+    best = len(losses) - 1 - int(np.argmin(np.round(losses[::-1], 9)))  # ties go to the largest penalty
+    return PENALTIES[best], V[:, best], b[best]
+
+
+def _join(graphs: Parts, blocks: Sequence[Sequence[Any]], factors: Floats) -> Parts:
+    """Return the rows of all blocks side by side, each times its factor; a few consecutive parts become one."""
+    starts = range(0, len(graphs.parts), graphs.place.n_joined)
+    groups = [[part for rows in blocks for part in rows[start : start + starts.step]] for start in starts]
+    return Parts(graphs.place, graphs.place.map(_stack, groups, factors), np.add.reduceat(graphs.sizes, starts))
+
+
+def _stack(*arguments: Any) -> sp.csr_matrix:
+    """Return the parts of the first block, one below another, beside those of the next; the last argument are factors."""
+    *parts, factors = arguments
+    n_parts = len(parts) // len(factors)
+    columns = [sp.vstack(parts[i * n_parts : (i + 1) * n_parts], format="csr") for i in range(len(factors))]
+    return sp.hstack([factor * rows for factor, rows in zip(factors, columns, strict=True)], format="csr")
+
+
+def _size(rows: sp.csr_matrix) -> tuple[float, int]:
+    """Return the sum of squares, and the number of columns."""
+    return rows.multiply(rows).sum(), rows.shape[1]
+
+
+def _with_targets(X: Parts, y: Floats, weights: Floats) -> list[tuple[Any, Any]]:
+    """Return the parts of X, each with its targets and weights, (n_graphs, n_fits)."""
+    return list(zip(X.parts, X.place.map(_pair, zip(X.split(y), X.split(weights), strict=True)), strict=True))
+
+
+def _pair(*pair: Any) -> tuple[Any, ...]:
+    return pair
+
+
+def _products_of_blocks(X: sp.csr_matrix, folds: Ints, V: Floats, starts: Ints) -> Floats:
+    """Return what each block adds to the decision about each graph by the model without its fold: (n_blocks, n_graphs)."""
+    products = []
+    for start, stop in itertools.pairwise(starts):
+        of_block = np.zeros_like(V)
+        of_block[start:stop] = V[start:stop]
+        products.append((X @ of_block)[np.arange(len(folds)), folds])
+    return np.stack(products)
+
+
 def fit_blocks(
-    screening: Screening, candidates: Sequence[Candidate], Y: Floats, loss: str
+    screening: Screening, list_candidates: Callable[[Graphs], list[Candidate]], Y: Floats, loss: str
 ) -> tuple[list[Block], LinearModel]:
     """Fit the blocks of candidates and a linear model on them; return both, blocks with the largest share first."""
-    graphs, n_graphs = screening.graphs, len(screening.graphs)
     fitted = []
-    without_vectors = graphs[screening.sample()].assign(attributes=None)  # mapped rows cost no more with vectors
-    candidates = screening.affordable(candidates, without_vectors)
-    for candidate in track(candidates, len(candidates), f"computing rows of {n_graphs:,} graphs"):
-        record = screening.add_record(candidate, n_graphs)
-        start = time.monotonic()
-        with screening.leaving_out(record), warnings.catch_warnings():
-            if screening.is_auto:
-                warnings.simplefilter("ignore")  # about kernels that the user did not name
-            fitted.append((*fit_block(candidate, graphs), record))
-        record["seconds"] = time.monotonic() - start
-    if not fitted:
-        raise_failures(screening.records)
-    model = fit_linear([rows for _, rows, _ in fitted], Y, screening.weights, loss)
+    with in_parts(screening.graphs) as graphs:
+        ids = graphs.sample()
+        sample = graphs.select(ids)
+        few = sample[evenly_spaced(Y[ids], LARGE_SAMPLE)].assign(
+            attributes=None
+        )  # mapped rows cost no more with vectors
+        candidates = screening.affordable(list_candidates(sample), few)
+        for candidate in track(candidates, len(candidates), f"computing rows of {len(graphs):,} graphs"):
+            record = screening.add_record(candidate, len(graphs))
+            start = time.monotonic()
+            with screening.leaving_out(record), warnings.catch_warnings():
+                if screening.is_auto:
+                    warnings.simplefilter("ignore")  # about kernels that the user did not name
+                fitted.append((*fit_block(candidate, graphs, sample), record))
+            record["seconds"] = time.monotonic() - start
+        if not fitted:
+            raise_failures(screening.records)
+        model = fit_linear(graphs, [rows for _, rows, _ in fitted], Y, screening.weights, loss)
     order = np.argsort(-model.shares, kind="stable")
     for (_, _, record), share in zip(fitted, model.shares.tolist(), strict=True):
         record["weight"] = share
@@ -120,72 +184,77 @@ def fit_blocks(
     return [fitted[i][0] for i in order], replace(model, coefficients=coefficients, shares=model.shares[order])
 
 
+# -------------------------------------------------------------------- the solver
+
+
 def solve(
-    X: sp.csr_matrix,
-    y: Floats,
-    weights: Floats,
+    place: Local,
+    rows: Sequence[tuple[Any, Any]],
     penalties: Floats,
     loss: str,
-    start: tuple[Floats, Floats] | None = None,
+    start: tuple[Floats, Floats],
     tolerance: float = 1e-10,
 ) -> tuple[Floats, Floats]:
     """Minimize the weighted loss plus penalties / 2 times squared norms; return coefficients, (n_columns, n_fits), and intercepts.
 
-    ``weights`` has a column for each fit; intercepts are not penalized. Newton's method: each step is solved by conjugate gradients,
-    preconditioned by the diagonal, and halved for a fit whose loss would not fall. A fit ends when a step would lower its
-    loss by less than ``tolerance`` for each unit of weight.
+    ``rows`` are parts of a matrix, each with its targets and weights, which have a column for each fit; intercepts are not penalized.
+    Newton's method: each step is solved by conjugate gradients, preconditioned by the diagonal, and halved for a fit whose loss would
+    not fall. A fit ends when a step would lower its loss by less than ``tolerance`` for each unit of weight.
+
+    All quantities are sums over parts: only vectors of the size of the coefficients leave a part.
     """
-    n_fits = weights.shape[1]
-    V, b = (np.zeros((X.shape[1], n_fits)), np.zeros(n_fits)) if start is None else (start[0].copy(), start[1].copy())
-    squares = sp.csr_matrix((X.data**2, X.indices, X.indptr), X.shape)
-    totals = np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
-    active = np.arange(n_fits)
-    F = X @ V + b
+    V, b, p = start[0].copy(), start[1].copy(), penalties
+    is_open = np.ones(len(b), bool)
+    losses, totals, expanded = _evaluate(place, rows, V, b, loss)
+    objective = losses + 0.5 * _column_sums(V, p * V)
+    totals = np.maximum(totals, np.finfo(np.float64).tiny)
     for _ in range(_MOST_STEPS):
-        W, p = weights[:, active], penalties[active]
-        values, slopes, curvatures = LOSSES[loss](F[:, active], y[:, None])
-        objective = _column_sums(W, values) + 0.5 * p * _column_sums(V[:, active], V[:, active])
-        slopes *= W
-        curvatures *= W
-        gradient = X.T @ slopes + p * V[:, active], slopes.sum(axis=0)
-        diagonal = squares.T @ curvatures + p, curvatures.sum(axis=0) + 1e-9 * totals[active]
-        step, of_intercept, decrease = _newton_step(X, curvatures, p, gradient, diagonal, exact=loss == "squared")
-        is_open = decrease > tolerance * totals[active]
+        with_curvatures = [(X, of_part) for (X, _), of_part in zip(rows, expanded, strict=True)]
+        slopes, slopes_b, diagonal, diagonal_b = place.total(_add_up, with_curvatures)
+        gradient = slopes + p * V, slopes_b
+        diagonals = diagonal + p, diagonal_b + 1e-9 * totals
+
+        def curve(direction: Floats, of_intercept: Floats, rows: Any = with_curvatures) -> tuple[Floats, Floats]:
+            image, image_b = place.total(_curve, rows, direction, of_intercept)
+            return image + p * direction, image_b
+
+        step, step_b, decrease = _newton_step(curve, gradient, diagonals, is_open, exact=loss == "squared")
+        is_open &= decrease > tolerance * totals
         if not is_open.any():
             break
-        moved = X @ step + of_intercept
-        length = is_open.astype(np.float64)
+        length, before = is_open.astype(np.float64), objective
         for _ in range(_MOST_HALVINGS):
-            new_F, new_V = F[:, active] + length * moved, V[:, active] + length * step
-            new_values = LOSSES[loss](new_F, y[:, None])[0]
-            is_worse = _column_sums(W, new_values) + 0.5 * p * _column_sums(new_V, new_V) > objective * (1 + 1e-12)
+            new_V, new_b = V + length * step, b + length * step_b
+            losses, _, expanded = _evaluate(place, rows, new_V, new_b, loss)
+            objective = losses + 0.5 * _column_sums(new_V, p * new_V)
+            is_worse = objective > before * (1 + 1e-12)
             if not is_worse.any():
                 break
             length[is_worse] /= 2
-        F[:, active], V[:, active], b[active] = new_F, new_V, b[active] + length * of_intercept
-        active = active[is_open]
+        V, b = new_V, new_b
     return V, b
 
 
 def _newton_step(
-    X: sp.csr_matrix,
-    curvatures: Floats,
-    p: Floats,
+    curve: Callable[[Floats, Floats], tuple[Floats, Floats]],
     gradient: tuple[Floats, Floats],
     diagonal: tuple[Floats, Floats],
+    is_open: NDArray[np.bool_],
     *,
     exact: bool,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the step of the coefficients and of the intercepts, and half its product with the gradient: the loss to gain."""
+    """Return the step of the coefficients and of the intercepts, and half its product with the gradient: the loss to gain.
+
+    ``curve`` multiplies by the second derivatives. Fits that have ended get no step.
+    """
     step, of_intercept = np.zeros_like(gradient[0]), np.zeros_like(gradient[1])
-    left, left_b = -gradient[0], -gradient[1]
+    left, left_b = np.where(is_open, -gradient[0], 0.0), np.where(is_open, -gradient[1], 0.0)
     z, z_b = left / diagonal[0], left_b / diagonal[1]
     direction, direction_b = z.copy(), z_b.copy()
     product = _column_sums(left, z) + left_b * z_b
     enough = (1e-4 if exact else 0.1) * product
     for _ in range(_MOST_PRODUCTS):
-        u = curvatures * (X @ direction + direction_b)
-        image, image_b = X.T @ u + p * direction, u.sum(axis=0)
+        image, image_b = curve(direction, direction_b)
         bent = _column_sums(direction, image) + direction_b * image_b
         length = np.where((bent > 0) & (product > enough), product / np.maximum(bent, 1e-300), 0.0)
         step += length * direction
@@ -203,6 +272,43 @@ def _newton_step(
         product = new
     decrease = -0.5 * (_column_sums(step, gradient[0]) + of_intercept * gradient[1])
     return step, of_intercept, decrease
+
+
+def _evaluate(
+    place: Local, rows: Sequence[tuple[Any, Any]], V: Floats, b: Floats, loss: str
+) -> tuple[Floats, Floats, list[Any]]:
+    """Return the losses and the weights of each fit, added up, and what stands for the derivatives of each part."""
+    expanded = place.map(_expand, rows, V, b, loss)
+    losses, totals = place.total(_losses, zip(expanded, strict=True))
+    return losses, totals, expanded
+
+
+def _expand(
+    X: sp.csr_matrix, targets: tuple[Floats, Floats], V: Floats, b: Floats, loss: str
+) -> tuple[Any, Floats, Floats]:
+    """Return losses and weights, added up, and the weighted first and second derivatives by each decision."""
+    y, weights = targets
+    values, slopes, curvatures = LOSSES[loss](X @ V + b, y[:, None])
+    return (_column_sums(weights, values), weights.sum(axis=0)), weights * slopes, weights * curvatures
+
+
+def _losses(expanded: tuple[Any, Floats, Floats]) -> Any:
+    return expanded[0]
+
+
+def _add_up(X: sp.csr_matrix, expanded: tuple[Any, Floats, Floats]) -> tuple[Floats, ...]:
+    """Return the first derivatives by coefficients and intercepts, and the diagonal of the second."""
+    _, slopes, curvatures = expanded
+    squares = sp.csr_matrix((X.data**2, X.indices, X.indptr), X.shape)
+    return X.T @ slopes, slopes.sum(axis=0), squares.T @ curvatures, curvatures.sum(axis=0)
+
+
+def _curve(
+    X: sp.csr_matrix, expanded: tuple[Any, Floats, Floats], direction: Floats, of_intercept: Floats
+) -> tuple[Floats, Floats]:
+    """Return the product of the second derivatives with a direction."""
+    u = expanded[2] * (X @ direction + of_intercept)
+    return X.T @ u, u.sum(axis=0)
 
 
 def _column_sums(A: Floats, B: Floats) -> Floats:

@@ -251,7 +251,7 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         units = np.sqrt(np.average((Y - centers) ** 2, axis=0, weights=weights))
         units[units == 0] = 1.0
         Z = (Y - centers) / units
-        self.blocks_, model = linear.fit_blocks(screening, self._row_candidates(screening.graphs), Z, "squared")
+        self.blocks_, model = linear.fit_blocks(screening, self._row_candidates, Z, "squared")
         spreads = np.sqrt(np.average((model.left_out - Z) ** 2, axis=0, weights=weights))
         if blends:
             left_out = [
