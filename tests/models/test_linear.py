@@ -48,8 +48,8 @@ def digits():
 def few(monkeypatch):
     """Use linear models from 30 graphs on, and compute rows of a few graphs at a time."""
     monkeypatch.setattr(linear, "SWITCH", 30)
-    monkeypatch.setattr(blocks, "PART", 17)
-    monkeypatch.setattr(parts_module, "PART", 17)
+    monkeypatch.setattr(blocks, "_AT_ONCE", 17)
+    monkeypatch.setattr(parts_module, "PART", 40)
     monkeypatch.setattr(blocks, "_N_MAPPED", 64)
     monkeypatch.setattr(blocks, "_N_COMPONENTS", 16)
     monkeypatch.setattr(blocks, "_N_NYSTROEM", 20)

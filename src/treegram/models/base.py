@@ -43,8 +43,10 @@ from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.input_checks import outside_level
 from treegram.kernels.registry import AUTO, PRECOMPUTED
+from treegram.models import linear
 from treegram.models.auto import auto_candidates
 from treegram.models.blocks import linear_candidates
+from treegram.models.parts import Parts, read_chunks
 from treegram.models.search import (
     Candidate,
     Data,
@@ -212,6 +214,14 @@ class CombiningModel(GraphModel):
             return auto_candidates(graphs, self.n_jobs, with_counts=with_counts)
         return list_candidates(self.kernels, {}, self.n_jobs)
 
+    def _fit_chunks(self, chunks: Any, sample_weight: Any) -> Self:
+        """Fit on pairs (graphs, y), as on all graphs together."""
+        if sample_weight is not None:
+            raise ParameterError("sample_weight needs y: it cannot be used with chunks of graphs.")
+        with read_chunks(chunks, check_fit) as (parts, y):
+            graphs = parts if len(parts) > linear.SWITCH else parts.select(np.arange(len(parts)))
+            return self.fit(graphs, y)  # type: ignore[attr-defined]
+
     def _row_candidates(self, graphs: Graphs) -> list[Candidate]:
         """Return the candidates for a linear model on rows."""
         return linear_candidates(graphs, self.n_jobs) if self._is_auto else self._candidates(graphs)
@@ -363,7 +373,7 @@ class CrossValidatedModel(KernelModel):
 
 def check_fit(X: Any, y: Any, read: Callable[[Any], Any] = as_graphs) -> tuple[Any, NDArray[Any]]:
     """Return the graphs, converted by ``read``, and the targets; raise unless there is one target for each graph."""
-    graphs, targets = read(X), check_targets(y)
+    graphs, targets = X if isinstance(X, Parts) else read(X), check_targets(y)
     if len(graphs) != len(targets):
         raise ValueError(f"y must have one target for each graph: {len(graphs)} graphs, got {len(targets)} targets.")
     return graphs, targets

@@ -33,10 +33,11 @@ from treegram.kernels.grid import split_pipeline
 from treegram.kernels.input_checks import check_column_names
 from treegram.kernels.node_pairs import NodePairKernel
 from treegram.kernels.statistics_kernel import DIGITS, given_columns
-from treegram.models.parts import PART, Parts
+from treegram.models.parts import Parts
 from treegram.models.search import Candidate, with_jobs
 from treegram.structure.features import Features
 
+_AT_ONCE = 1 << 13  # graphs whose features are in memory at the same time
 _N_HATS = 8  # pieces of a function of a column, plus one
 _N_KNOTS = 65  # of the ranks of a column
 _N_COMPONENTS, _N_MAPPED = 128, 1024  # of the map of vectors; columns of mapped rows
@@ -56,8 +57,8 @@ class Block:
 
     def transform(self, graphs: Graphs) -> sp.csr_matrix:
         """Compute the rows of graphs, a part of them at a time."""
-        starts = range(0, max(len(graphs), 1), PART)
-        return sp.vstack([self.rows(self.prepare(graphs[a : a + PART])) for a in starts], format="csr")
+        starts = range(0, max(len(graphs), 1), _AT_ONCE)
+        return sp.vstack([self.rows(self.prepare(graphs[a : a + _AT_ONCE])) for a in starts], format="csr")
 
     @property
     def features(self) -> Any:
@@ -312,7 +313,7 @@ def _part_of_each_label(graphs: Graphs, steps: Any) -> Graphs:
 def _features_of_part(graphs: Graphs, steps: Any, kernel: Any) -> list[Features]:
     """Return the features of graphs, some of them at a time."""
     graphs = _prepared(graphs, steps)
-    return [_features(kernel, graphs[start : start + PART]) for start in range(0, max(len(graphs), 1), PART)]
+    return [_features(kernel, graphs[start : start + _AT_ONCE]) for start in range(0, max(len(graphs), 1), _AT_ONCE)]
 
 
 def _count_graphs(features: list[Features]) -> tuple[Hashes, Ints]:
@@ -357,8 +358,8 @@ def _fit_map(kernel: Any, graphs: Graphs) -> Any:
 def _fit_columns(name: str, steps: Any, columns: str, graphs: Graphs) -> Block:
     """Return the block of the columns of a :class:`StatisticsKernel`."""
     statistics = None if columns == "graph_attributes" else GraphStatistics().fit(graphs)
-    starts = range(0, max(len(graphs), 1), PART)
-    table = np.concatenate([_table(columns, statistics, graphs[a : a + PART]) for a in starts])
+    starts = range(0, max(len(graphs), 1), _AT_ONCE)
+    table = np.concatenate([_table(columns, statistics, graphs[a : a + _AT_ONCE]) for a in starts])
     names = [] if statistics is None else list(statistics.feature_names_out_)
     given = table.shape[1] - len(names)
     if given:

@@ -155,7 +155,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
 
     class_weight: Any = None
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Choose kernels, fit a model on each, and weight the models.
 
         Parameters
@@ -173,6 +173,8 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
             The fitted model.
         """
         self._check_parameters()
+        if y is None:
+            return self._fit_chunks(X, sample_weight)
         graphs, labels = check_fit(X, y)
         self._forget()
         self.classes_, codes = check_classes(labels)

@@ -115,18 +115,14 @@ def _choose_penalty(
 
 
 def _join(graphs: Parts, blocks: Sequence[Sequence[Any]], factors: Floats) -> Parts:
-    """Return the rows of all blocks side by side, each times its factor; a few consecutive parts become one."""
-    starts = range(0, len(graphs.parts), graphs.place.n_joined)
-    groups = [[part for rows in blocks for part in rows[start : start + starts.step]] for start in starts]
-    return Parts(graphs.place, graphs.place.map(_stack, groups, factors), np.add.reduceat(graphs.sizes, starts))
+    """Return the rows of all blocks side by side, each times its factor."""
+    return replace(graphs, parts=graphs.place.map(_stack, zip(*blocks, strict=True), factors))
 
 
 def _stack(*arguments: Any) -> sp.csr_matrix:
-    """Return the parts of the first block, one below another, beside those of the next; the last argument are factors."""
-    *parts, factors = arguments
-    n_parts = len(parts) // len(factors)
-    columns = [sp.vstack(parts[i * n_parts : (i + 1) * n_parts], format="csr") for i in range(len(factors))]
-    return sp.hstack([factor * rows for factor, rows in zip(factors, columns, strict=True)], format="csr")
+    """Return rows of each block side by side; the last argument are their factors."""
+    *blocks, factors = arguments
+    return sp.hstack([factor * rows for factor, rows in zip(factors, blocks, strict=True)], format="csr")
 
 
 def _size(rows: sp.csr_matrix) -> tuple[float, int]:

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,18 +23,15 @@ from numpy.typing import NDArray
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 
-PART = 1 << 13  # graphs whose features are in memory at the same time
+PART = 1 << 16  # graphs; smaller chunks are joined, larger ones stay as they are
 IN_MEMORY = 100_000  # graphs; rows of more are in temporary files
 _SAMPLE = 50_000  # graphs that scales, ranks, bins and maps are learned on
-_JOINED = 16  # parts whose rows are one matrix for the solver
 
 Rows: TypeAlias = Iterable[Sequence[Any]]  # of arguments, one for each part
 
 
 class Local:
     """Calls functions in this process; keeps results in memory or, with a folder, in files there."""
-
-    n_joined = _JOINED
 
     def __init__(self, folder: str | None = None) -> None:
         self._folder, self._numbers = folder, count()
@@ -49,8 +45,9 @@ class Local:
         return [self.keep(result) for result in self.each(function, rows, *shared)]
 
     def total(self, function: Callable[..., Any], rows: Rows, *shared: Any) -> tuple[Floats, ...]:
-        """Return the sum of these results, which are tuples of arrays."""
-        return reduce(_add, self.each(function, rows, *shared))
+        """Return the sum of these results, which are tuples of arrays, added up as on a cluster."""
+        rows = list(rows)
+        return _add_pairs(self.each(function, rows, *shared), len(rows))
 
     def keep(self, result: Any) -> Any:
         """Return what stands for a result."""
@@ -74,6 +71,14 @@ def _load(argument: Any) -> Any:
     return joblib.load(argument.path, mmap_mode="c") if isinstance(argument, _File) else argument
 
 
+def _add_pairs(results: Iterator[tuple[Floats, ...]], n: int) -> tuple[Floats, ...]:
+    """Return the sum of the next n results: of the first, as many as a power of two, and of the others."""
+    if n == 1:
+        return next(results)
+    half = 1 << (n - 1).bit_length() - 1
+    return _add(_add_pairs(results, half), _add_pairs(results, n - half))
+
+
 def _add(sums: tuple[Floats, ...], others: tuple[Floats, ...] | None = None) -> tuple[Floats, ...]:
     """Return the sum of two results, which may belong to a part and must not change."""
     return sums if others is None else tuple(map(np.add, sums, others))
@@ -81,8 +86,6 @@ def _add(sums: tuple[Floats, ...], others: tuple[Floats, ...] | None = None) -> 
 
 class Cluster(Local):
     """Calls functions on the workers of a Dask cluster, where results stay; sums come here."""
-
-    n_joined = 1  # each partition stays on its worker
 
     def __init__(self, client: Any) -> None:
         super().__init__()
@@ -177,7 +180,7 @@ def _temporary_folder() -> Any:
 def read_chunks(chunks: Any, check: Callable[..., tuple[Graphs, NDArray[Any]]]) -> Iterator[tuple[Parts, NDArray[Any]]]:
     """Read pairs (graphs, y), or find them on a Dask cluster; return the graphs in parts, and all targets.
 
-    ``check`` returns the graphs and targets of a pair. Parts of chunks have the same sizes as those of one collection.
+    ``check`` returns the graphs and targets of a pair.
     """
     if isinstance(chunks, Graphs | str) or not isinstance(chunks, Iterable):
         raise ValueError("y is missing: give one target for each graph, or chunks of graphs as pairs (graphs, y).")
@@ -217,18 +220,18 @@ def _read_parts(
     parts: list[Any] = []
     sizes: list[int] = []
     targets: list[NDArray[Any]] = []
-    rest: list[Graphs] = []
+    waiting: list[Graphs] = []
     for number, chunk in enumerate(chunks):
         graphs, of_chunk = _check_chunk(number, chunk, check)
         targets.append(of_chunk)
-        graphs = Graphs.concatenate([*rest, graphs])
-        n_full = len(graphs) // PART * PART
-        parts += [place.keep(graphs[start : start + PART]) for start in range(0, n_full, PART)]
-        sizes += [PART] * (n_full // PART)
-        rest = [graphs[n_full:]]
-    if rest and len(rest[0]):
-        parts.append(place.keep(rest[0]))
-        sizes.append(len(rest[0]))
+        waiting.append(graphs)
+        if sum(map(len, waiting)) >= PART:
+            sizes.append(sum(map(len, waiting)))
+            parts.append(place.keep(Graphs.concatenate(waiting)))
+            waiting = []
+    if waiting:
+        sizes.append(sum(map(len, waiting)))
+        parts.append(place.keep(Graphs.concatenate(waiting)))
     return parts, sizes, targets
 
 

@@ -141,7 +141,7 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
 
     target_transform: str | None = "auto"
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels and the noise, and fit the model on all graphs.
 
         Parameters
@@ -161,6 +161,8 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
             The fitted model.
         """
         self._check_parameters()
+        if y is None:
+            return self._fit_chunks(X, sample_weight)
         if np.ndim(y) == 2:
             return self._fit_columns(X, y, sample_weight=sample_weight)
         graphs, numbers = self._read_numbers(X, y)
