@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from treegram._core.parallel import track
@@ -109,7 +108,7 @@ def _choose_penalty(
     rows = _with_targets(X, y, weights[:, None] * is_fitted)
     V, b = solve(X.place, rows, np.array(PENALTIES), loss, start, _TOLERANCE)
     left_out = _with_targets(X, y, weights[:, None] * ~is_fitted)
-    losses, _, _ = _evaluate(X.place, left_out, V, b, loss)
+    losses, _, _ = _evaluate(X.place, left_out, V, b, np.arange(len(b)), np.zeros(len(b)), loss)
     best = len(losses) - 1 - int(np.argmin(np.round(losses[::-1], 9)))  # ties go to the largest penalty
     return PENALTIES[best], V[:, best], b[best]
 
@@ -199,91 +198,97 @@ def solve(
 
     All quantities are sums over parts: only vectors of the size of the coefficients leave a part.
     """
-    V, b, p = start[0].copy(), start[1].copy(), penalties
-    is_open = np.ones(len(b), bool)
-    losses, totals, expanded = _evaluate(place, rows, V, b, loss)
-    objective = losses + 0.5 * _column_sums(V, p * V)
-    totals = np.maximum(totals, np.finfo(np.float64).tiny)
+    V, b = start[0].copy(), start[1].copy()
+    fits = np.arange(len(b))  # that have not ended: only these are computed
+    objective, totals, expanded = _evaluate(place, rows, V, b, fits, penalties, loss)
     for _ in range(_MOST_STEPS):
-        with_curvatures = [(X, of_part) for (X, _), of_part in zip(rows, expanded, strict=True)]
-        slopes, slopes_b, diagonal, diagonal_b = place.total(_add_up, with_curvatures)
-        gradient = slopes + p * V, slopes_b
+        p = penalties[..., fits]
+        with_derivatives = [(X, of_part) for (X, _), of_part in zip(rows, expanded, strict=True)]
+        slopes, slopes_b, diagonal, diagonal_b = place.total(_add_up, with_derivatives)
+        gradient = slopes + p * V[:, fits], slopes_b
         diagonals = diagonal + p, diagonal_b + 1e-9 * totals
 
-        def curve(direction: Floats, of_intercept: Floats, rows: Any = with_curvatures) -> tuple[Floats, Floats]:
-            image, image_b = place.total(_curve, rows, direction, of_intercept)
-            return image + p * direction, image_b
+        def curve(
+            direction: Floats, of_intercept: Floats, active: Ints, parts: Any = with_derivatives, p: Floats = p
+        ) -> tuple[Floats, ...]:
+            image, image_b = place.total(_curve, parts, direction, of_intercept, active)
+            return image + p[..., active] * direction, image_b
 
-        step, step_b, decrease = _newton_step(curve, gradient, diagonals, is_open, exact=loss == "squared")
-        is_open &= decrease > tolerance * totals
+        step, step_b, decrease = _newton_step(curve, gradient, diagonals, exact=loss == "squared")
+        is_open = decrease > tolerance * totals
         if not is_open.any():
             break
-        length, before = is_open.astype(np.float64), objective
+        fits, step, step_b, before = fits[is_open], step[:, is_open], step_b[is_open], objective[is_open]
+        length, old_V, old_b = np.ones(len(fits)), V[:, fits], b[fits]
         for _ in range(_MOST_HALVINGS):
-            new_V, new_b = V + length * step, b + length * step_b
-            losses, _, expanded = _evaluate(place, rows, new_V, new_b, loss)
-            objective = losses + 0.5 * _column_sums(new_V, p * new_V)
+            V[:, fits], b[fits] = old_V + length * step, old_b + length * step_b
+            objective, totals, expanded = _evaluate(place, rows, V, b, fits, penalties, loss)
             is_worse = objective > before * (1 + 1e-12)
             if not is_worse.any():
                 break
             length[is_worse] /= 2
-        V, b = new_V, new_b
     return V, b
 
 
 def _newton_step(
-    curve: Callable[[Floats, Floats], tuple[Floats, Floats]],
+    curve: Callable[[Floats, Floats, Ints], tuple[Floats, ...]],
     gradient: tuple[Floats, Floats],
     diagonal: tuple[Floats, Floats],
-    is_open: NDArray[np.bool_],
     *,
     exact: bool,
 ) -> tuple[Floats, Floats, Floats]:
     """Return the step of the coefficients and of the intercepts, and half its product with the gradient: the loss to gain.
 
-    ``curve`` multiplies by the second derivatives. Fits that have ended get no step.
+    ``curve`` multiplies directions of some fits by the second derivatives.
     """
-    step, of_intercept = np.zeros_like(gradient[0]), np.zeros_like(gradient[1])
-    left, left_b = np.where(is_open, -gradient[0], 0.0), np.where(is_open, -gradient[1], 0.0)
-    z, z_b = left / diagonal[0], left_b / diagonal[1]
-    direction, direction_b = z.copy(), z_b.copy()
-    product = _column_sums(left, z) + left_b * z_b
+    step, step_b = np.zeros_like(gradient[0]), np.zeros_like(gradient[1])
+    active = np.arange(len(step_b))  # the fits whose step is not exact enough yet
+    left, left_b = -gradient[0], -gradient[1]
+    direction, direction_b = left / diagonal[0], left_b / diagonal[1]
+    product = _column_sums(left, direction) + left_b * direction_b
     enough = (1e-4 if exact else 0.1) * product
     for _ in range(_MOST_PRODUCTS):
-        image, image_b = curve(direction, direction_b)
+        image, image_b = curve(direction, direction_b, active)
         bent = _column_sums(direction, image) + direction_b * image_b
-        length = np.where((bent > 0) & (product > enough), product / np.maximum(bent, 1e-300), 0.0)
-        step += length * direction
-        of_intercept += length * direction_b
-        left -= length * image
-        left_b -= length * image_b
-        z, z_b = left / diagonal[0], left_b / diagonal[1]
+        length = np.where(bent > 0, product / np.maximum(bent, 1e-300), 0.0)
+        step[:, active] += length * direction
+        step_b[active] += length * direction_b
+        left, left_b = left - length * image, left_b - length * image_b
+        z, z_b = left / diagonal[0][:, active], left_b / diagonal[1][active]
         new = _column_sums(left, z) + left_b * z_b
-        if (new <= enough).all():
+        is_open = (bent > 0) & (new > enough[active])
+        if not is_open.any():
             break
-        ratio = new / np.maximum(product, 1e-300)
-        direction *= ratio
-        direction += z
-        direction_b = z_b + ratio * direction_b
-        product = new
-    decrease = -0.5 * (_column_sums(step, gradient[0]) + of_intercept * gradient[1])
-    return step, of_intercept, decrease
+        ratio = (new / np.maximum(product, 1e-300))[is_open]
+        direction, direction_b = direction[:, is_open], direction_b[is_open]
+        direction, direction_b = z[:, is_open] + ratio * direction, z_b[is_open] + ratio * direction_b
+        active, left, left_b, product = active[is_open], left[:, is_open], left_b[is_open], new[is_open]
+    decrease = -0.5 * (_column_sums(step, gradient[0]) + step_b * gradient[1])
+    return step, step_b, decrease
 
 
 def _evaluate(
-    place: Local, rows: Sequence[tuple[Any, Any]], V: Floats, b: Floats, loss: str
+    place: Local,
+    rows: Sequence[tuple[Any, Any]],
+    V: Floats,
+    b: Floats,
+    fits: Ints,
+    penalties: Floats,
+    loss: str,
 ) -> tuple[Floats, Floats, list[Any]]:
-    """Return the losses and the weights of each fit, added up, and what stands for the derivatives of each part."""
-    expanded = place.map(_expand, rows, V, b, loss)
+    """Return what each of some fits minimizes, its total weight, and what stands for the derivatives of each part."""
+    V, b = V[:, fits], b[fits]
+    expanded = place.map(_expand, rows, V, b, fits, loss)
     losses, totals = place.total(_losses, zip(expanded, strict=True))
-    return losses, totals, expanded
+    objective = losses + 0.5 * _column_sums(V, penalties[..., fits] * V)
+    return objective, np.maximum(totals, np.finfo(np.float64).tiny), expanded
 
 
 def _expand(
-    X: sp.csr_matrix, targets: tuple[Floats, Floats], V: Floats, b: Floats, loss: str
-) -> tuple[Any, Floats, Floats]:
+    X: sp.csr_matrix, targets: tuple[Floats, Floats], V: Floats, b: Floats, fits: Ints, loss: str
+) -> tuple[tuple[Floats, Floats], Floats, Floats]:
     """Return losses and weights, added up, and the weighted first and second derivatives by each decision."""
-    y, weights = targets
+    y, weights = targets[0], targets[1][:, fits]
     values, slopes, curvatures = LOSSES[loss](X @ V + b, y[:, None])
     return (_column_sums(weights, values), weights.sum(axis=0)), weights * slopes, weights * curvatures
 
@@ -300,10 +305,10 @@ def _add_up(X: sp.csr_matrix, expanded: tuple[Any, Floats, Floats]) -> tuple[Flo
 
 
 def _curve(
-    X: sp.csr_matrix, expanded: tuple[Any, Floats, Floats], direction: Floats, of_intercept: Floats
+    X: sp.csr_matrix, expanded: tuple[Any, Floats, Floats], direction: Floats, of_intercept: Floats, active: Ints
 ) -> tuple[Floats, Floats]:
-    """Return the product of the second derivatives with a direction."""
-    u = expanded[2] * (X @ direction + of_intercept)
+    """Return the product of the second derivatives of some fits with a direction of each."""
+    u = expanded[2][:, active] * (X @ direction + of_intercept)
     return X.T @ u, u.sum(axis=0)
 
 
