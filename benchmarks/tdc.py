@@ -221,9 +221,10 @@ def run_tasks(args: argparse.Namespace) -> int:
     if "boosting" in names:
         measured += f", lightgbm {version('lightgbm')}"
     n_failed, complete = 0, {(line["task"], line["model"]) for line in lines}
-    tasks = sorted(chosen_tasks(args), key=lambda task: (task == MOLHIV, len(training_table(task, args)[0])))
-    for task, name in product(tasks, names):
-        if (task, name) in complete or name not in (MOLHIV_MODELS if task == MOLHIV else TDC_MODELS):
+    n_rows = {task: len(training_table(task, args)[0]) for task in chosen_tasks(args)}
+    for task, name in product(sorted(n_rows, key=lambda task: (task == MOLHIV, n_rows[task])), names):
+        is_registered = name in (MOLHIV_MODELS if task == MOLHIV else TDC_MODELS)
+        if (task, name) in complete or not is_registered or n_rows[task] > MODELS[name].most_rows:
             continue
         try:
             line = in_process(measure, task, name, args)

@@ -156,12 +156,13 @@ def boosted(
 
 @dataclass(frozen=True)
 class Model:
-    """How a model reads molecules, how it fits and predicts, and what must be installed for it."""
+    """How a model reads molecules, fits and predicts; what must be installed, and the largest table on which it is run."""
 
     read: Callable[[list[str]], Any]
     fit_and_predict: Callable[[Problem], Numbers]
     is_installed: Callable[[], Any] = lambda: True
     needs: str = ""
+    most_rows: float = np.inf
 
 
 MODELS = {
@@ -170,7 +171,7 @@ MODELS = {
     "forest": Model(columns, forest),
     "tanimoto_gp": Model(morgan_counts, tanimoto_gp),
     "forest_morgan": Model(morgan_counts, forest),
-    "chemprop": Model(np.array, chemprop_command, partial(shutil.which, "chemprop"), "the command chemprop"),
+    "chemprop": Model(np.array, chemprop_command, partial(shutil.which, "chemprop"), "the command chemprop", 5000),
 }
 MOLHIV_MODELS = ("treegram", "boosting", "forest_morgan")
 TDC_MODELS = tuple(name for name in MODELS if name != "forest_morgan")
