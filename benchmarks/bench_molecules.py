@@ -209,8 +209,8 @@ def tanimoto(X: Numbers, Y: Numbers) -> Numbers:
     return similarities
 
 
-def chemprop(command: str, kind: str) -> Callable[[NDArray[Any], Numbers, NDArray[Any]], Predictions]:
-    """Return chemprop with its default settings, run as a command in its own folder."""
+def chemprop(command: str, kind: str, *settings: str) -> Callable[[NDArray[Any], Numbers, NDArray[Any]], Predictions]:
+    """Return chemprop with its default settings but for those given, run as a command in its own folder."""
 
     def fit_and_predict(train: NDArray[Any], y: Numbers, test: NDArray[Any]) -> Predictions:
         with tempfile.TemporaryDirectory() as name:
@@ -219,7 +219,7 @@ def chemprop(command: str, kind: str) -> Callable[[NDArray[Any], Numbers, NDArra
             _write_table(folder / "test.csv", test.tolist(), None)
             options = ["--task-type", kind, "--output-dir", "model", "--accelerator", "cpu", "--num-workers", "0"]
             for words in (
-                ["train", "--data-path", "train.csv", *options],
+                ["train", "--data-path", "train.csv", *options, *settings],
                 ["predict", "--test-path", "test.csv", "--model-paths", "model", "--preds-path", "out.csv"],
             ):
                 subprocess.run([command, *words], cwd=folder, check=True, capture_output=True)

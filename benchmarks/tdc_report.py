@@ -114,7 +114,7 @@ def report(lines: Sequence[dict[str, Any]], board: Sequence[dict[str, str]]) -> 
         board_cells, board_criteria = against_board(results, board)
         rows = {task: [*row, *board_cells[task]] for task, row in rows.items()}
         header += ["board's best", "median", "rank"]
-        criteria = [*board_criteria, *criteria]
+        criteria = [*board_criteria, *criteria, "\n" + in_short(results, board)]
         n_remembered = sum("memory" in entry["source"] for entry in board)
         note += f"""The rank is one among {len(board)} values as they were published, from second-hand copies of the board of 2023 and 2026 and entries' own
 pages, {n_remembered} of them from memory. Entries may have been tuned on the test table or pre-trained on molecules that are in it, and
@@ -188,6 +188,21 @@ def against_board(results: Results, board: Sequence[dict[str, str]]) -> tuple[di
         criterion("first on six tasks", n_first >= 6, f"on {n_first}"),
         "" if is_complete else f"- Only {len(results)} of {len(TASKS)} tasks have run.\n",
     ]
+
+
+def in_short(results: Results, board: Sequence[dict[str, str]]) -> str:
+    """Return the sentence that pages quote."""
+    ranks, n_above = [], 0
+    for task, models in results.items():
+        published = [float(entry["value"]) for entry in board if entry["task"] == task]
+        ranks.append(rank(models["treegram"]["value"], published, TASKS[task]))
+        n_above += sign(TASKS[task]) * (models["treegram"]["value"] - float(np.median(published))) >= 0
+    text = f"At or above the board's median on {n_above} of {len(ranks)} tasks, first on {ranks.count(1)}, "
+    text += f"median rank {np.median(ranks):g}"
+    leads = [lead(models) for models in results.values() if "boosting" in models]
+    n_ahead, n_behind = sum(gain > error for gain, error in leads), sum(gain < -error for gain, error in leads)
+    text += f"; better than boosting by more than a standard error on {n_ahead}, within one on "
+    return text + f"{len(leads) - n_ahead - n_behind}, behind by more on {n_behind}.\n"
 
 
 def lead(models: dict[str, dict[str, Any]]) -> tuple[float, float]:

@@ -322,11 +322,12 @@ def test_the_registered_run_needs_a_completed_registration_with_these_digests(td
     smiles, y = tg.make_molecules(10, random_state=8)
     write_task(tmp_path / "test", NUMBERS, smiles, y)
     path, output = tmp_path / "registration.md", tmp_path / "out"
-    path.write_text((BENCHMARKS / "tdc_registration.md").read_text())
+    registration = (BENCHMARKS / "tdc_registration.md").read_text(encoding="utf-8")
+    path.write_text("# Draft\n" + registration)
     words = (folder, "--test", tmp_path / "test", "--task", NUMBERS, "--model", "forest", "--registration", path)
     with pytest.raises(ValueError, match="is a draft"):
         run(*words, "-o", output)
-    path.write_text(path.read_text().replace("# Draft: the", "# The", 1))
+    path.write_text(registration)
     with pytest.raises(ValueError, match="does not have the digests"):
         run(*words, "-o", output)
     run(folder, "--register", "--registration", path)
@@ -390,6 +391,10 @@ def test_report_ranks_our_values_and_judges_the_criteria(tdc, run, tmp_path):
     assert row.format(NUMBERS, "MAE ↓", "0.100", "0.100", "0.200") in text
     assert row.format(CLASSES, "AUROC ↑", "0.900", "0.900", "0.800") in text
     assert "tuned on the test table" in text
+    assert (
+        "At or above the board's median on 22 of 22 tasks, first on 22, median rank 1; better than boosting by" in text
+    )
+    assert "by more than a standard error on 0, within one on 22, behind by more on 0." in text
     assert "among 88 values" in text
     assert "22 of them from memory" in text
     assert f"| {NUMBERS} | 80 | 6 / 300 | 6 / 300 |" in text
@@ -406,6 +411,8 @@ def test_report_ranks_our_values_and_judges_the_criteria(tdc, run, tmp_path):
     assert NUMBERS in behind
     assert CLASSES in behind
     assert "ames" not in behind
+    assert "median on 21 of 22 tasks, first on 21, median rank 1; better" in text
+    assert "on 0, within one on 20, behind by more on 2." in text
 
     write_run(tmp_path / "out", {(task, "treegram"): 0.4 for task in list(metrics)[:5]})
     text = run("--report", tmp_path / "out", "--board", tmp_path / "board.csv")
@@ -453,3 +460,64 @@ def test_missing_arguments_are_named(tdc, monkeypatch, capsys, words, message):
     with pytest.raises(SystemExit):
         tdc.main()
     assert message in capsys.readouterr().err
+
+
+# -------------------------------------------------------------------- the registered run
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """Return the folder with the lines of the registered run and its report."""
+    results = BENCHMARKS.parent / "results"
+    if not (results / "tdc.jsonl").exists():
+        pytest.skip("benchmarks/tdc.py has not been run on the official test tables: no results/tdc.jsonl")
+    return results
+
+
+def test_the_stored_report_is_that_of_the_stored_lines(tdc, stored):
+    """The board is not in the repository, so what follows from it is only checked against the ranks."""
+    lines = tdc.read_lines(stored / "tdc.jsonl")
+    report = (stored / "tdc.md").read_text(encoding="utf-8")
+    assert {line["run"]["test"] for line in lines} == {"official"}
+    ours = {line["task"]: line for line in lines if line["model"] == "treegram"}
+    boosting = {line["task"]: line for line in lines if line["model"] == "boosting"}
+    rows = {cells[0]: cells for cells in report_rows(report) if cells[0] in tdc.TASKS and " of " in cells[-1]}
+    assert set(rows) == set(tdc.TASKS)
+    ranks, leads = [], []
+    for task, cells in rows.items():
+        assert cells[2] == f"**{ours[task]['value']:.3f}** ± {ours[task]['standard_error']:.3f}"
+        sign = -1 if tdc.TASKS[task] == "MAE" else 1
+        gain = sign * (ours[task]["value"] - boosting[task]["value"])
+        error = np.subtract(ours[task]["resampled"], boosting[task]["resampled"]).std(ddof=1)
+        assert f"{gain:+.3f} ± {error:.3f}" in cells
+        leads.append(gain / error)
+        ranks.append(int(cells[-1].split()[0]))
+    n_ahead, n_behind = sum(gain > 1 for gain in leads), sum(gain < -1 for gain in leads)
+    assert f"first on {ranks.count(1)}, median rank {np.median(ranks):g}; better" in report
+    counts = f"on {n_ahead}, within one on {len(leads) - n_ahead - n_behind}, behind by more on {n_behind}."
+    assert counts in report
+    for verdict, is_met in (
+        ("median rank at most 3", np.median(ranks) <= 3),
+        ("first on six tasks", ranks.count(1) >= 6),
+        ("within one standard error of the difference, on every task", not n_behind),
+    ):
+        assert f"{verdict}: **{'met' if is_met else 'missed'}**" in report
+
+
+def report_rows(text):
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
+
+
+def test_pages_quote_the_stored_report(stored):
+    report = (stored / "tdc.md").read_text(encoding="utf-8")
+    (sentence,) = re.findall(r"^At or above the board's median .*$", report, re.MULTILINE)
+    page = (BENCHMARKS.parent / "docs" / "results.md").read_text(encoding="utf-8")
+    table = report.partition("\n\n")[2]
+    assert f"<!-- folds: tdc -->\n\n{table}\n<!-- end of results -->" in page
+    assert (stored.parent / "README.md").read_text(encoding="utf-8").count(sentence[0].lower() + sentence[1:-1]) == 1
+
+
+def test_the_registration_has_the_digests_of_the_stored_run(tdc, stored):
+    text = (BENCHMARKS / "tdc_registration.md").read_text(encoding="utf-8")
+    for line in tdc.read_lines(stored / "tdc.jsonl"):
+        assert all(f"| {name} | `{line['run'][name]}` |" in text for name in ("script", "source", "training tables"))
