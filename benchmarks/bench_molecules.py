@@ -32,7 +32,7 @@ import rdkit
 from numpy.typing import NDArray
 from rdkit import Chem
 from rdkit.Chem import Descriptors, rdFingerprintGenerator
-from scipy.spatial.distance import cdist
+from scipy.sparse import csr_array
 from scipy.stats import norm
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -179,26 +179,38 @@ def tanimoto_process(train: Numbers, y: Numbers, test: Numbers) -> Predictions:
     mean, unit = y.mean(), y.std()
     z = (y - mean) / unit
     values, vectors = np.linalg.eigh(tanimoto(train, train))
-    noises = np.logspace(-4, 1, 51)
-    damped = np.maximum(values, 0.0) + noises[:, None]
-    scales = ((vectors.T @ z) ** 2 / damped).mean(axis=1)
-    best = np.argmin(np.log(damped).sum(axis=1) + len(z) * np.log(scales))
+    noise, scale = likely_noise(values, vectors, z)
+    damped = np.maximum(values, 0.0) + noise
     rows = tanimoto(test, train) @ vectors
-    predicted = mean + unit * (rows @ ((vectors.T @ z) / damped[best]))
-    variance = scales[best] * (1.0 + noises[best] - (rows**2 / damped[best]).sum(axis=1))
+    predicted = mean + unit * (rows @ ((vectors.T @ z) / damped))
+    variance = scale * (1.0 + noise - (rows**2 / damped).sum(axis=1))
     std = unit * np.sqrt(np.maximum(variance, 1e-12))
     halves = [norm.ppf(0.5 + coverage / 2) * std for coverage in COVERAGES]
     return Predictions(predicted, std, [np.column_stack([predicted - half, predicted + half]) for half in halves])
 
 
+def likely_noise(values: Numbers, vectors: Numbers, z: Numbers) -> tuple[float, float]:
+    """Return the noise, as a share of the scale, and the scale of the largest likelihood, by a Gram matrix's decomposition."""
+    noises = np.logspace(-4, 1, 51)
+    damped = np.maximum(values, 0.0) + noises[:, None]
+    scales = ((vectors.T @ z) ** 2 / damped).mean(axis=1)
+    best = np.argmin(np.log(damped).sum(axis=1) + len(z) * np.log(scales))
+    return noises[best], scales[best]
+
+
 def tanimoto(X: Numbers, Y: Numbers) -> Numbers:
-    totals, distances = X.sum(axis=1)[:, None] + Y.sum(axis=1), cdist(X, Y, "cityblock")
-    similarities: Numbers = (totals - distances) / np.maximum(totals + distances, 1e-12)
+    """Return the Tanimoto similarities of counts; the smaller of two counts is the number of levels that both reach."""
+    shared = np.zeros((len(X), len(Y)))
+    for level in range(1, int(X.max(initial=0)) + 1):
+        left, right = (csr_array(counts >= level, dtype=float) for counts in (X, Y))
+        shared += (left @ right.T).toarray()
+    totals = X.sum(axis=1)[:, None] + Y.sum(axis=1)
+    similarities: Numbers = shared / np.maximum(totals - shared, 1e-12)
     return similarities
 
 
-def chemprop(command: str, kind: str) -> Callable[[NDArray[Any], Numbers, NDArray[Any]], Predictions]:
-    """Return chemprop with its default settings, run as a command in its own folder."""
+def chemprop(command: str, kind: str, *settings: str) -> Callable[[NDArray[Any], Numbers, NDArray[Any]], Predictions]:
+    """Return chemprop with its default settings but for those given, run as a command in its own folder."""
 
     def fit_and_predict(train: NDArray[Any], y: Numbers, test: NDArray[Any]) -> Predictions:
         with tempfile.TemporaryDirectory() as name:
@@ -207,7 +219,7 @@ def chemprop(command: str, kind: str) -> Callable[[NDArray[Any], Numbers, NDArra
             _write_table(folder / "test.csv", test.tolist(), None)
             options = ["--task-type", kind, "--output-dir", "model", "--accelerator", "cpu", "--num-workers", "0"]
             for words in (
-                ["train", "--data-path", "train.csv", *options],
+                ["train", "--data-path", "train.csv", *options, *settings],
                 ["predict", "--test-path", "test.csv", "--model-paths", "model", "--preds-path", "out.csv"],
             ):
                 subprocess.run([command, *words], cwd=folder, check=True, capture_output=True)

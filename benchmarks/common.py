@@ -35,8 +35,9 @@ def _timed(function: Callable[[], object], clock: Callable[[], float]) -> float:
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a Markdown table with a title."""
-    lines = [f"## {title}", "", " | ".join(("", *header, "")).strip(), "|" + "---|" * len(header)]
+    """Return a Markdown table, with a title unless that is empty."""
+    lines = [f"## {title}", ""] if title else []
+    lines += [" | ".join(("", *header, "")).strip(), "|" + "---|" * len(header)]
     lines += [" | ".join(("", *(str(cell) for cell in row), "")).strip() for row in rows]
     return "\n".join(lines) + "\n"
 

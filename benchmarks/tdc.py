@@ -31,15 +31,27 @@ from typing import Any
 
 import numpy as np
 import rdkit
+from joblib import Memory
 from numpy.typing import NDArray
 from rdkit.rdBase import DisableLog
 from threadpoolctl import threadpool_limits
 
 import treegram as tg
 from bench_molecules import processor_seconds
-from tdc_models import METRICS, MODELS, Problem
-from tdc_report import TASKS, Numbers, overlap, read_board, read_lines, read_table, report
-from treegram._core.machine import package_versions
+from common import machine
+from tdc_models import METRICS, MODELS, MOLHIV_MODELS, TDC_MODELS, Problem, columns
+from tdc_report import (
+    METRIC_OF,
+    MOLHIV,
+    TASKS,
+    Numbers,
+    overlap,
+    read_board,
+    read_lines,
+    read_molhiv,
+    read_table,
+    report,
+)
 
 HERE = Path(__file__).parent
 RESAMPLES = 1000
@@ -68,11 +80,28 @@ class Parts:
     test_y: Numbers  # of every row of the test part
     is_readable: NDArray[np.bool_]  # the same
     n_left_out: int  # rows of the training part that cannot be read
+    n_valid: int = 0  # first rows of the test part whose metric is reported apart
 
 
-def load_parts(task: str, train_folder: Path, test_folder: Path | None, most: int | None) -> Parts:
+def training_table(task: str, args: argparse.Namespace) -> tuple[list[str], Numbers]:
+    return read_molhiv(args.molhiv, "train") if task == MOLHIV else read_table(args.folder / f"{task}.csv")
+
+
+def test_table(task: str, args: argparse.Namespace) -> tuple[list[str], Numbers, int] | None:
+    """Return the rows to predict and how many of them, at the beginning, are for validation; a rehearsal of TDC has none."""
+    if task == MOLHIV:
+        smiles, y = read_molhiv(args.molhiv, "valid")
+        if not args.test:
+            return smiles, y, 0
+        test_smiles, test_y = read_molhiv(args.molhiv, "test")
+        return [*smiles, *test_smiles], np.append(y, test_y), len(y)
+    return (*read_table(args.test / f"{task}.csv"), 0) if args.test else None
+
+
+def load_parts(task: str, args: argparse.Namespace) -> Parts:
     """Return the training and test part of a task; without a folder of test tables, both come from the training table."""
-    smiles, y = read_table(train_folder / f"{task}.csv")
+    smiles, y = training_table(task, args)
+    most = args.most
     if most is not None and len(smiles) > most:
         rows = np.sort(np.random.default_rng(0).permutation(len(smiles))[:most])
         smiles, y = [smiles[i] for i in rows], y[rows]
@@ -80,18 +109,19 @@ def load_parts(task: str, train_folder: Path, test_folder: Path | None, most: in
     readable = [i for i in range(len(smiles)) if i not in invalid]
     smiles, y = [smiles[i] for i in readable], y[readable]
     groups = tg.scaffold_groups(smiles)
-    if test_folder is None:
+    table = test_table(task, args)
+    if table is None:
         train, test = scaffold_split(groups)
         if len(set(y[test])) < 2:
             raise ValueError(f"The test part of {task} needs two values of Y; a scaffold split needs more molecules.")
         order = np.concatenate((train, test))
         reordered = [smiles[i] for i in order]
         return Parts(reordered, groups[order], y[train], y[test], np.ones(len(test), dtype=bool), len(invalid))
-    test_smiles, test_y = read_table(test_folder / f"{task}.csv")
+    test_smiles, test_y, n_valid = table
     unread = tg.invalid_molecules(test_smiles)
     is_readable = np.array([i not in unread for i in range(len(test_smiles))])
     smiles += [text for text, readable in zip(test_smiles, is_readable, strict=True) if readable]
-    return Parts(smiles, groups, y, test_y, is_readable, len(invalid))
+    return Parts(smiles, groups, y, test_y, is_readable, len(invalid), n_valid)
 
 
 # -------------------------------------------------------------------- the run
@@ -108,32 +138,35 @@ def resampled(metric: str, y: Numbers, predicted: Numbers) -> Numbers:
     return np.array(values)
 
 
-def measure(task: str, name: str, train_folder: Path, test_folder: Path | None, most: int | None) -> dict[str, Any]:
+def measure(task: str, name: str, args: argparse.Namespace) -> dict[str, Any]:
     """Fit a model on a task's training part, predict its test part, and return what OUT.jsonl says about it."""
-    metric, model = TASKS[task], MODELS[name]
-    parts = load_parts(task, train_folder, test_folder, most)
+    metric, model = METRIC_OF[task], MODELS[name]
+    parts = load_parts(task, args)
+    read_molecules = Memory(args.cache, verbose=0).cache(columns) if model.read is columns else model.read
     n_train = len(parts.y)
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         start = processor_seconds()
-        X = model.read(parts.smiles)
+        X = read_molecules(parts.smiles)
         read = processor_seconds()
         predicted = np.full(len(parts.test_y), parts.y.mean())
         problem = Problem(X[:n_train], parts.y, parts.groups[:n_train], X[n_train:], metric)
         predicted[parts.is_readable] = model.fit_and_predict(problem)
         fitted = processor_seconds()
-    values = resampled(metric, parts.test_y, predicted)
+    valid, test = np.split(np.arange(len(predicted)), [parts.n_valid])
+    values = resampled(metric, parts.test_y[test], predicted[test])
     usages = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return {
         "task": task,
         "model": name,
         "metric": metric,
-        "value": float(METRICS[metric](parts.test_y, predicted)),
+        "value": float(METRICS[metric](parts.test_y[test], predicted[test])),
         "standard_error": float(values.std(ddof=1)),
         "n_train": n_train,
         "n_train_unreadable": parts.n_left_out,
-        "n_test": len(parts.test_y),
-        "n_test_unreadable": int((~parts.is_readable).sum()),
+        **({"valid": float(METRICS[metric](parts.test_y[valid], predicted[valid]))} if len(valid) else {}),
+        "n_test": len(test),
+        "n_test_unreadable": int((~parts.is_readable[test]).sum()),
         "reading_seconds": round(read - start, 2),
         "fit_and_predict_seconds": round(fitted - read, 2),
         "peak_mb": round(max(usages) / (2**20 if sys.platform == "darwin" else 2**10)),
@@ -165,6 +198,10 @@ def in_process(function: Callable[..., Any], *args: Any) -> Any:
     return result
 
 
+def chosen_tasks(args: argparse.Namespace) -> list[str]:
+    return args.task or [*TASKS, *([MOLHIV] if args.molhiv else [])]
+
+
 def run_tasks(args: argparse.Namespace) -> int:
     """Run what OUT.jsonl does not have yet; return how many models failed."""
     run = {"test": "official" if args.test else "rehearsal", "most": args.most, **digests(args.folder)}
@@ -180,21 +217,23 @@ def run_tasks(args: argparse.Namespace) -> int:
             print(f"{name} is left out: it needs {MODELS[name].needs}.", flush=True)
     if not args.test:
         print("A rehearsal: the test part is the last fifth of a scaffold split of each training table.", flush=True)
-    versions = package_versions() | {"rdkit": rdkit.__version__}
+    measured = f"{machine()}, rdkit {rdkit.__version__}"
     if "boosting" in names:
-        versions["lightgbm"] = version("lightgbm")
+        measured += f", lightgbm {version('lightgbm')}"
     n_failed, complete = 0, {(line["task"], line["model"]) for line in lines}
-    for task, name in product(args.task or TASKS, names):
-        if (task, name) in complete:
+    n_rows = {task: len(training_table(task, args)[0]) for task in chosen_tasks(args)}
+    for task, name in product(sorted(n_rows, key=lambda task: (task == MOLHIV, n_rows[task])), names):
+        is_registered = name in (MOLHIV_MODELS if task == MOLHIV else TDC_MODELS)
+        if (task, name) in complete or not is_registered or n_rows[task] > MODELS[name].most_rows:
             continue
         try:
-            line = in_process(measure, task, name, args.folder, args.test, args.most)
+            line = in_process(measure, task, name, args)
         except RuntimeError as error:
             n_failed += 1
             print(f"{task}, {name} failed:\n{error}", flush=True)
             continue
         with args.output.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line | {"run": run, "versions": versions}) + "\n")
+            file.write(json.dumps(line | {"run": run, "measured": measured}) + "\n")
         print(
             f"{task}, {name}: {line['metric']} {line['value']:.4f} ± {line['standard_error']:.4f}, "
             f"{line['fit_and_predict_seconds']:.0f} CPU s, {line['peak_mb']} MB",
@@ -255,7 +294,9 @@ def read_arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", metavar="TRAIN_FOLDER", help="folder with the training tables")
     parser.add_argument("--test", type=Path, metavar="TEST_FOLDER", help="folder with the official test tables")
-    parser.add_argument("--task", nargs="+", choices=TASKS, metavar="NAME", help="tasks to run (default: all)")
+    parser.add_argument("--molhiv", type=Path, metavar="CSV", help="table of molhiv: smiles, HIV_active, split")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep the columns that boosting and forest share")
+    parser.add_argument("--task", nargs="+", choices=METRIC_OF, metavar="NAME", help="tasks to run (default: all)")
     parser.add_argument("--model", nargs="+", choices=MODELS, metavar="NAME", help="models to run (default: all)")
     parser.add_argument("--most", type=int, metavar="N", help="use at most N molecules of each training table")
     parser.add_argument("-o", "--output", type=Path, metavar="OUT.jsonl", help="file for the results")
@@ -271,6 +312,7 @@ def read_arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     needs = [
         (args.report and not args.board, "--report needs --board BOARD.csv."),
         (not args.report and not args.folder, "TRAIN_FOLDER is needed."),
+        (args.task and MOLHIV in args.task and not args.molhiv, "--task molhiv needs --molhiv CSV."),
         (args.overlap and not args.test, "--overlap needs --test TEST_FOLDER."),
         (not (args.report or args.register or args.overlap or args.output), "-o OUT.jsonl is needed."),
     ]
@@ -289,8 +331,8 @@ def main() -> None:
     if args.register:
         register(args.registration, args.folder)
         return
-    for folder, task in product(filter(None, (args.folder, args.test)), args.task or TASKS):
-        if not (folder / f"{task}.csv").exists():
+    for folder, task in product(filter(None, (args.folder, args.test)), chosen_tasks(args)):
+        if task != MOLHIV and not (folder / f"{task}.csv").exists():
             parser.error(f"{folder} has no table {task}.csv.")
     if args.overlap:
         print(overlap(args.task or list(TASKS), args.folder, args.test, args.design))

@@ -1,10 +1,12 @@
 """Tests of benchmarks/tdc.py on small generated tables: what is split, predicted, resumed, registered, reported and shared."""
 
+import argparse
 import contextlib
 import csv
 import dataclasses
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treegram as tg
+from treegram.cli import main
+from treegram.graphs.digest import digest_graphs
 
 pytest.importorskip("rdkit")
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -110,7 +114,8 @@ def test_unreadable_molecules_are_left_out_of_training_and_predicted_as_its_mean
 
     forest = dataclasses.replace(tdc.MODELS["forest"], read=np.array, fit_and_predict=predict)
     monkeypatch.setitem(tdc.MODELS, "forest", forest)
-    line = tdc.measure(NUMBERS, "forest", tmp_path / "train", tmp_path / "test", None)
+    args = argparse.Namespace(folder=tmp_path / "train", test=tmp_path / "test", most=None, cache=None)
+    line = tdc.measure(NUMBERS, "forest", args)
     (problem,) = problems
     assert list(problem.train) == ["CC", "CCC"]
     assert list(problem.test) == ["C", "CCO", "CN"]
@@ -119,6 +124,63 @@ def test_unreadable_molecules_are_left_out_of_training_and_predicted_as_its_mean
     assert line["value"] == pytest.approx(np.abs(np.subtract([2, 3, 5, 8], [10, 20, 2.5, 30])).mean())
     assert np.std(line["resampled"], ddof=1) == pytest.approx(line["standard_error"], rel=1e-3)
     assert len(line["resampled"]) == 1000
+
+
+def test_molhiv_is_fitted_on_its_training_rows_alone_and_runs_last(tdc, run, folder, tmp_path, monkeypatch):
+    problems = []
+
+    def predict(problem):
+        problems.append(problem)
+        return np.arange(len(problem.test), dtype=float)
+
+    for name in ("treegram", "forest", "forest_morgan", "boosting"):
+        model = dataclasses.replace(tdc.MODELS[name], read=np.array, fit_and_predict=predict, is_installed=lambda: True)
+        monkeypatch.setitem(tdc.MODELS, name, model)
+    rows = [("C", 0, "test"), ("CC", 1, "train"), ("CCC", 1, "valid"), ("CCCC", 0, "train"), ("C1CC", 0, "train")]
+    rows += [("N", 0, "valid"), ("bad(", 1, "test"), ("O", 1, "test")]
+    write_table(tmp_path / "HIV.csv", rows, ("smiles", "HIV_active", "split"))
+    words = [folder, "--molhiv", tmp_path / "HIV.csv", "--task", "molhiv", NUMBERS, "-o"]
+    monkeypatch.setattr(tdc, "TDC_MODELS", ("treegram", "forest"))
+    run(*words, tmp_path / "rehearsal")
+    lines = tdc.read_lines(tmp_path / "rehearsal")
+    assert [(line["task"], line["model"]) for line in lines] == [
+        (NUMBERS, "treegram"),
+        (NUMBERS, "forest"),
+        ("molhiv", "treegram"),
+        ("molhiv", "boosting"),
+        ("molhiv", "forest_morgan"),
+    ]
+    assert all(list(problem.train) == ["CC", "CCCC"] for problem in problems[2:])
+    assert all(list(problem.test) == ["CCC", "N"] for problem in problems[2:])
+    assert (lines[-1]["value"], lines[-1]["n_train"], lines[-1]["n_test"]) == (0.0, 2, 2)
+    assert "valid" not in lines[-1]
+    write_task(tmp_path / "test", NUMBERS, ["CC", "CO"], [1.0, 2.0])
+    monkeypatch.setattr(tdc, "check_registration", lambda *args: None)
+    run(*words, tmp_path / "official", "--test", tmp_path / "test")
+    line = tdc.read_lines(tmp_path / "official")[-1]
+    assert list(problems[-1].train) == ["CC", "CCCC"]
+    assert list(problems[-1].test) == ["CCC", "N", "C", "O"]
+    assert (line["valid"], line["value"], line["n_test"], line["n_test_unreadable"]) == (0.0, 0.5, 3, 1)
+    write_board(tmp_path / "board.csv", {NUMBERS: [0.5]})
+    text = run("--report", tmp_path / "official", "--board", tmp_path / "board.csv")
+    assert "| treegram | 0.000 | 0.500 ± " in text
+
+
+def test_a_model_is_run_on_tables_up_to_its_limit_of_rows(tdc, run, folder, tmp_path, monkeypatch):
+    forest = dataclasses.replace(tdc.MODELS["forest"], most_rows=31)  # as many as the tables of both tasks have
+    monkeypatch.setitem(tdc.MODELS, "forest", forest)
+    write_task(folder, CLASSES, ["C", "N"] * 16, [0, 1] * 16)
+    run(folder, "--task", NUMBERS, CLASSES, "--model", "forest", "-o", tmp_path / "out")
+    assert [line["task"] for line in tdc.read_lines(tmp_path / "out")] == [NUMBERS]
+
+
+def test_graphs_are_read_as_the_command_line_reads_them_by_default(tdc, tmp_path):
+    smiles, y = tg.make_molecules(24, random_state=0)
+    write_table(tmp_path / "m.csv", zip(smiles, y, strict=True), ("smiles", "y"))
+    assert main(["fit", str(tmp_path / "m.csv"), "--target", "y", "-o", str(tmp_path / "m.tgm")]) == 0
+    transformer = tg.load_model(tmp_path / "m.tgm")[0]
+    ours = tdc.MODELS["treegram"].read(list(smiles))
+    assert digest_graphs(ours) == digest_graphs(transformer.transform(list(smiles)))
 
 
 def test_resamples_are_the_same_rows_for_every_model(tdc, monkeypatch):
@@ -191,20 +253,23 @@ def test_models_run_in_their_process_and_errors_come_back(tdc):
 def test_columns_are_what_rdkit_computes_one_molecule_at_a_time(tdc):
     from rdkit import Chem
     from rdkit.Avalon.pyAvalonTools import GetAvalonCountFP
-    from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
+    from rdkit.Chem.rdFingerprintGenerator import GetMorganFeatureAtomInvGen, GetMorganGenerator
     from rdkit.Chem.rdReducedGraphs import GetErGFingerprint
 
     smiles, _ = tg.make_molecules(8, random_state=0)
     X = tdc.MODELS["boosting"].read(list(smiles))
-    n_descriptors = X.shape[1] - 2048 - 315 - 1024
+    n_descriptors = X.shape[1] - 2048 - 315 - 1024 - 1024
     assert n_descriptors > 200
+    features = GetMorganFeatureAtomInvGen()
     for row, text in zip(X, smiles, strict=True):
         molecule = Chem.MolFromSmiles(text)
-        assert list(row[-1024:]) == list(GetAvalonCountFP(molecule, nBits=1024))
-        assert row[-1024:].any()
-        assert np.allclose(row[-1024 - 315 : -1024], GetErGFingerprint(molecule))
-        counts = GetMorganGenerator(radius=2, fpSize=2048).GetCountFingerprint(molecule)
-        assert list(row[n_descriptors : n_descriptors + 2048]) == list(counts)
+        _, morgan, erg, fcfp, avalon = np.split(row, np.cumsum([n_descriptors, 2048, 315, 1024]))
+        assert list(avalon) == list(GetAvalonCountFP(molecule, nBits=1024))
+        assert avalon.any()
+        assert np.allclose(erg, GetErGFingerprint(molecule))
+        assert list(morgan) == list(GetMorganGenerator(radius=2, fpSize=2048).GetCountFingerprint(molecule))
+        generator = GetMorganGenerator(radius=2, fpSize=1024, atomInvariantsGenerator=features)
+        assert list(fcfp) == list(generator.GetCountFingerprint(molecule))
 
 
 def problem_of(tdc, name, metric):
@@ -257,11 +322,12 @@ def test_the_registered_run_needs_a_completed_registration_with_these_digests(td
     smiles, y = tg.make_molecules(10, random_state=8)
     write_task(tmp_path / "test", NUMBERS, smiles, y)
     path, output = tmp_path / "registration.md", tmp_path / "out"
-    path.write_text((BENCHMARKS / "tdc_registration.md").read_text())
+    registration = (BENCHMARKS / "tdc_registration.md").read_text(encoding="utf-8")
+    path.write_text("# Draft\n" + registration)
     words = (folder, "--test", tmp_path / "test", "--task", NUMBERS, "--model", "forest", "--registration", path)
     with pytest.raises(ValueError, match="is a draft"):
         run(*words, "-o", output)
-    path.write_text(path.read_text().replace("# Draft: the", "# The", 1))
+    path.write_text(registration)
     with pytest.raises(ValueError, match="does not have the digests"):
         run(*words, "-o", output)
     run(folder, "--register", "--registration", path)
@@ -292,6 +358,11 @@ def write_run(path, values, test="official"):
                 "value": value,
                 "standard_error": 0.01,
                 "run": {"test": test, "most": 9},
+                "n_train": 80,
+                "reading_seconds": 2.0,
+                "fit_and_predict_seconds": 4.0,
+                "peak_mb": 300,
+                "measured": "2026-11-19, a processor",
             }
             resampled = value + noise + rng.normal(scale=0.02, size=100) * (model == "boosting")
             file.write(json.dumps(line | {"resampled": resampled.tolist()}) + "\n")
@@ -299,7 +370,9 @@ def write_run(path, values, test="official"):
 
 def write_board(path, values):
     rows = [
-        (task, f"entry {i}, one", value, "made up") for task, some in values.items() for i, value in enumerate(some)
+        (task, f"entry {i}, v2", value, "copy of the board" if i else "from memory")
+        for task, published in values.items()
+        for i, value in enumerate(published)
     ]
     write_table(path, rows, ("task", "entry", "value", "source"))
 
@@ -313,9 +386,19 @@ def test_report_ranks_our_values_and_judges_the_criteria(tdc, run, tmp_path):
     write_run(tmp_path / "out", values)
     text = run("--report", tmp_path / "out", "--board", tmp_path / "board.csv")
     assert text.count("**met**") == 4
-    assert f"| {NUMBERS} | MAE ↓ | 0.100 ± 0.010 | 0.100 | 0.200 | 0.550 | 4 | 1 |" in text
-    assert f"| {CLASSES} | AUROC ↑ | 0.900 ± 0.010 | 0.900 | 0.800 | 0.550 | 4 | 1 |" in text
+    row = "| {} | {} | **{}** ± 0.010 | {} | equal | {} | 0.550 | 1 of 5 |"
+    text = re.sub(r"[+-]0\.000 ± 0\.0\d+", "equal", text)
+    assert row.format(NUMBERS, "MAE ↓", "0.100", "0.100", "0.200") in text
+    assert row.format(CLASSES, "AUROC ↑", "0.900", "0.900", "0.800") in text
     assert "tuned on the test table" in text
+    assert (
+        "At or above the board's median on 22 of 22 tasks, first on 22, median rank 1; better than boosting by" in text
+    )
+    assert "by more than a standard error on 0, within one on 22, behind by more on 0." in text
+    assert "among 88 values" in text
+    assert "22 of them from memory" in text
+    assert f"| {NUMBERS} | 80 | 6 / 300 | 6 / 300 |" in text
+    assert "| all |  | 2.2 min | 2.2 min |" in text
 
     values[NUMBERS, "treegram"] = 0.57  # MAE: 0.2 and 0.5 are better, and so is the median
     values[CLASSES, "boosting"] = 0.93  # AUROC: ahead by more than the standard error of the difference, 0.02
@@ -323,11 +406,13 @@ def test_report_ranks_our_values_and_judges_the_criteria(tdc, run, tmp_path):
     write_run(tmp_path / "out", values)
     text = run("--report", tmp_path / "out", "--board", tmp_path / "board.csv")
     assert f"no task below the board's median: **missed** (1 below {NUMBERS})" in text
-    assert f"| {NUMBERS} | MAE ↓ | 0.570 ± 0.010 | 0.100 | 0.200 | 0.550 | 4 | 3 |" in text
-    behind = text.partition("on every task: **missed** (behind on 2 ")[2]
+    assert re.search(rf"\| {NUMBERS} \| .* \| -0.470 ± 0.0\d+ \| 0.200 \| 0.550 \| 3 of 5 \|", text)
+    behind = text.partition("on every task: **missed** (behind on 2 ")[2].partition("\n")[0]
     assert NUMBERS in behind
     assert CLASSES in behind
     assert "ames" not in behind
+    assert "median on 21 of 22 tasks, first on 21, median rank 1; better" in text
+    assert "on 0, within one on 20, behind by more on 2." in text
 
     write_run(tmp_path / "out", {(task, "treegram"): 0.4 for task in list(metrics)[:5]})
     text = run("--report", tmp_path / "out", "--board", tmp_path / "board.csv")
@@ -339,7 +424,7 @@ def test_report_of_a_rehearsal_has_no_board(run, tmp_path):
     write_board(tmp_path / "board.csv", {NUMBERS: [0.77]})
     write_run(tmp_path / "out", {(NUMBERS, "forest"): 0.3, (NUMBERS, "treegram"): 0.4}, "rehearsal")
     text = run("--report", tmp_path / "out", "--board", tmp_path / "board.csv")
-    assert f"| {NUMBERS} | MAE ↓ | 0.400 ± 0.010 | 0.300 |" in text
+    assert f"| {NUMBERS} | MAE ↓ | **0.400** ± 0.010 | 0.300 |" in text
     assert "0.770" not in text
     assert "cut to at most 9 molecules" in text
 
@@ -366,6 +451,7 @@ def test_overlap_counts_molecules_in_other_tables_whatever_their_stereo(run, tmp
         (["-o", "x"], "TRAIN_FOLDER is needed"),
         (["nowhere", "--overlap"], "--overlap needs --test"),
         (["nowhere"], "-o OUT.jsonl is needed"),
+        (["nowhere", "-o", "x", "--task", "molhiv"], "--task molhiv needs --molhiv"),
         (["nowhere", "-o", "x", "--task", NUMBERS], f"has no table {NUMBERS}.csv"),
     ],
 )
@@ -374,3 +460,64 @@ def test_missing_arguments_are_named(tdc, monkeypatch, capsys, words, message):
     with pytest.raises(SystemExit):
         tdc.main()
     assert message in capsys.readouterr().err
+
+
+# -------------------------------------------------------------------- the registered run
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """Return the folder with the lines of the registered run and its report."""
+    results = BENCHMARKS.parent / "results"
+    if not (results / "tdc.jsonl").exists():
+        pytest.skip("benchmarks/tdc.py has not been run on the official test tables: no results/tdc.jsonl")
+    return results
+
+
+def test_the_stored_report_is_that_of_the_stored_lines(tdc, stored):
+    """The board is not in the repository, so what follows from it is only checked against the ranks."""
+    lines = tdc.read_lines(stored / "tdc.jsonl")
+    report = (stored / "tdc.md").read_text(encoding="utf-8")
+    assert {line["run"]["test"] for line in lines} == {"official"}
+    ours = {line["task"]: line for line in lines if line["model"] == "treegram"}
+    boosting = {line["task"]: line for line in lines if line["model"] == "boosting"}
+    rows = {cells[0]: cells for cells in report_rows(report) if cells[0] in tdc.TASKS and " of " in cells[-1]}
+    assert set(rows) == set(tdc.TASKS)
+    ranks, leads = [], []
+    for task, cells in rows.items():
+        assert cells[2] == f"**{ours[task]['value']:.3f}** ± {ours[task]['standard_error']:.3f}"
+        sign = -1 if tdc.TASKS[task] == "MAE" else 1
+        gain = sign * (ours[task]["value"] - boosting[task]["value"])
+        error = np.subtract(ours[task]["resampled"], boosting[task]["resampled"]).std(ddof=1)
+        assert f"{gain:+.3f} ± {error:.3f}" in cells
+        leads.append(gain / error)
+        ranks.append(int(cells[-1].split()[0]))
+    n_ahead, n_behind = sum(gain > 1 for gain in leads), sum(gain < -1 for gain in leads)
+    assert f"first on {ranks.count(1)}, median rank {np.median(ranks):g}; better" in report
+    counts = f"on {n_ahead}, within one on {len(leads) - n_ahead - n_behind}, behind by more on {n_behind}."
+    assert counts in report
+    for verdict, is_met in (
+        ("median rank at most 3", np.median(ranks) <= 3),
+        ("first on six tasks", ranks.count(1) >= 6),
+        ("within one standard error of the difference, on every task", not n_behind),
+    ):
+        assert f"{verdict}: **{'met' if is_met else 'missed'}**" in report
+
+
+def report_rows(text):
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
+
+
+def test_pages_quote_the_stored_report(stored):
+    report = (stored / "tdc.md").read_text(encoding="utf-8")
+    (sentence,) = re.findall(r"^At or above the board's median .*$", report, re.MULTILINE)
+    page = (BENCHMARKS.parent / "docs" / "results.md").read_text(encoding="utf-8")
+    table = report.partition("\n\n")[2]
+    assert f"<!-- folds: tdc -->\n\n{table}\n<!-- end of results -->" in page
+    assert (stored.parent / "README.md").read_text(encoding="utf-8").count(sentence[0].lower() + sentence[1:-1]) == 1
+
+
+def test_the_registration_has_the_digests_of_the_stored_run(tdc, stored):
+    text = (BENCHMARKS / "tdc_registration.md").read_text(encoding="utf-8")
+    for line in tdc.read_lines(stored / "tdc.jsonl"):
+        assert all(f"| {name} | `{line['run'][name]}` |" in text for name in ("script", "source", "training tables"))
