@@ -129,7 +129,7 @@ class StatisticsKernel(GraphKernel):
         if self._statistics is not None:
             self.feature_names_in_ += self._statistics.feature_names_out_
         if self.columns != "statistics":
-            columns, names = self._given(graphs)
+            columns, names = given_columns(graphs, self.group)
             self._n_given = columns.shape[1]
             self._given_names = None if graphs.graph_attribute_names is None else names
             self.feature_names_in_ += names
@@ -138,7 +138,7 @@ class StatisticsKernel(GraphKernel):
         self._units = np.where(largest > 0, largest, 1.0)
         table = self._rounded(table)
         self._scaler: _Ranks | _Robust = _Ranks(table) if self.scaling == "rank" else _Robust(table)
-        self.mean_distance_ = _mean_distance(self._scaler.transform(table), self.column_kernel) if len(table) else 0.0
+        self.mean_distance_ = mean_distance(self._scaler.transform(table), self.column_kernel) if len(table) else 0.0
 
     def _has_data(self, graphs: Graphs) -> NDArray[np.bool_]:
         return np.ones(len(graphs), bool) if self.columns == "graph_attributes" else graphs.sizes > 0
@@ -149,7 +149,7 @@ class StatisticsKernel(GraphKernel):
         if self._statistics is not None:
             tables.append(self._statistics.transform(graphs))
         if self.columns != "statistics":
-            columns, names = self._given(graphs)
+            columns, names = given_columns(graphs, self.group)
             tables.append(columns)
             if tables[-1].shape[1] != self._n_given:
                 new = counted(tables[-1].shape[1], "graph attribute")
@@ -157,16 +157,6 @@ class StatisticsKernel(GraphKernel):
             if graphs.graph_attribute_names is not None:
                 check_column_names(self, "graph attributes", names, self._given_names)
         return np.hstack(tables)
-
-    def _given(self, graphs: Graphs) -> tuple[Floats, list[str]]:
-        """Return the graph attributes that are used, and their names."""
-        columns, names = given_columns(graphs), graphs.graph_attribute_names
-        groups = column_groups(names, columns.shape[1])
-        if self.group is not None and self.group not in groups and len(graphs):
-            hint = suggest(self.group, groups) or f"; these graphs have {', '.join(map(repr, groups)) or 'no columns'}."
-            raise InvalidGraphError(f"StatisticsKernel needs graph attributes of the group {self.group!r}{hint}")
-        used = list(range(columns.shape[1])) if self.group is None else groups.get(self.group, [])
-        return columns[:, used], [f"graph_x{i}" if names is None else names[i] for i in used]
 
     def _rounded(self, table: Floats) -> Floats:
         return np.round(table / self._units, DIGITS)
@@ -226,17 +216,22 @@ class StatisticsKernel(GraphKernel):
         return parts, constant, self.feature_names_in_
 
 
-def given_columns(graphs: Graphs) -> Floats:
-    """Return the graph attributes; raise for graphs without any."""
-    columns = graphs.graph_attributes
+def given_columns(graphs: Graphs, group: str | None) -> tuple[Floats, list[str]]:
+    """Return the graph attributes of a group, or all of them, and their names; raise for graphs without any."""
+    columns, names = graphs.graph_attributes, graphs.graph_attribute_names
     if columns is None:
         if len(graphs):
             raise InvalidGraphError(
                 f"StatisticsKernel with columns 'graph_attributes' or 'both' needs graphs with graph_attributes; got {graphs!r}. Pass "
                 "graph_attributes when creating the collection, for molecules descriptors='rdkit2d', or use columns='statistics'."
             )
-        return np.empty((0, 0))
-    return np.asarray(columns)
+        columns = np.empty((0, 0))
+    groups = column_groups(names, columns.shape[1])
+    if group is not None and group not in groups and len(graphs):
+        hint = suggest(group, groups) or f"; these graphs have {', '.join(map(repr, groups)) or 'no columns'}."
+        raise InvalidGraphError(f"StatisticsKernel needs graph attributes of the group {group!r}{hint}")
+    used = list(range(columns.shape[1])) if group is None else groups.get(group, [])
+    return np.asarray(columns)[:, used], [f"graph_x{i}" if names is None else names[i] for i in used]
 
 
 class _Ranks:
@@ -271,7 +266,7 @@ class _Robust:
         return Graphs.from_arrays([0, len(table)], np.empty((0, 2), np.int64), attributes=table)
 
 
-def _mean_distance(rows: Floats, column_kernel: str) -> float:
+def mean_distance(rows: Floats, column_kernel: str) -> float:
     """Return the mean distance of all pairs of rows, without forming pairs: column by column, from sorted values or variances."""
     if column_kernel == "rbf":
         return float(2 * rows.var(axis=0).sum())

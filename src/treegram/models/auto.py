@@ -92,7 +92,7 @@ class View:
 def auto_candidates(graphs: Graphs, n_jobs: int | None = None, *, with_counts: bool = False) -> list[Candidate]:
     """Return the candidates that suit the graphs; ``with_counts`` adds one for targets that grow with the size of a graph."""
     candidates = [Candidate("statistics", StatisticsKernel(), reason="numbers of whole graphs may be enough")]
-    candidates += _groups_of_attributes(graphs)
+    candidates += groups_of_attributes(graphs)
     views = [
         *_views_of_labels(graphs, with_counts=with_counts),
         *_views_of_vectors(graphs),
@@ -104,7 +104,7 @@ def auto_candidates(graphs: Graphs, n_jobs: int | None = None, *, with_counts: b
     return [replace(candidate, kernel=with_jobs(candidate.kernel, n_jobs)) for candidate in candidates]
 
 
-def _groups_of_attributes(graphs: Graphs) -> Iterator[Candidate]:
+def groups_of_attributes(graphs: Graphs) -> Iterator[Candidate]:
     """Yield a candidate for each named group of graph attributes, and one for the attributes without a group."""
     if graphs.graph_attributes is None:
         return

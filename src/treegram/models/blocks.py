@@ -3,7 +3,7 @@
 A **block** has one of three contents:
 
 - *features* of a kernel with explicit ones: the roots of their counts, rare features more than frequent ones, rows of length 1;
-- *columns* of numbers of whole graphs: for each, a piecewise linear function of the rank among the fitted graphs;
+- *columns* of numbers of whole graphs: cells of graphs whose ranks among the fitted graphs are on the same side of random cuts;
 - *mapped rows* of a kernel on vectors (:class:`FeatureMap`), or of any other kernel (:class:`Nystroem`).
 
 A fitted block keeps codes and scales, but no graphs except for one with each label.
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -32,13 +33,15 @@ from treegram.kernels.feature_map import NamedFeatures, graphs_of_each_label
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.input_checks import check_column_names
 from treegram.kernels.node_pairs import NodePairKernel
-from treegram.kernels.statistics_kernel import DIGITS, given_columns
+from treegram.kernels.statistics_kernel import DIGITS, given_columns, mean_distance
+from treegram.models.auto import groups_of_attributes
 from treegram.models.parts import Parts
 from treegram.models.search import Candidate, with_jobs
 from treegram.structure.features import Features
 
 _AT_ONCE = 1 << 13  # graphs whose features are in memory at the same time
-_N_HATS = 8  # pieces of a function of a column, plus one
+_N_DRAWS, N_CELLS = 256, 512  # of cells of columns; columns that the cells of a draw are hashed to
+_WIDTH = 0.5  # of the Laplacian kernel on ranks that cells stand for, relative to the mean distance
 _N_KNOTS = 65  # of the ranks of a column
 _N_COMPONENTS, _N_MAPPED = 128, 1024  # of the map of vectors; columns of mapped rows
 _N_NYSTROEM = 1000  # graphs that kernels without rows are compared with
@@ -133,15 +136,24 @@ class FeatureBlock(Block):
 
 @dataclass(frozen=True, eq=False)
 class ColumnBlock(Block):
-    """Rows of piecewise linear functions of numbers of whole graphs: the values of hat functions of their ranks."""
+    """Rows of cells of numbers of whole graphs: each of many draws cuts the ranks of random columns at random places.
+
+    Graphs on the same side of all cuts of a draw are in one cell. A row has one entry for each draw, in the column of the cell,
+    so that the expected product of two rows is a :class:`StatisticsKernel` on ranks. Cells are hashed to a fixed number of columns.
+    """
 
     columns: str  # as for StatisticsKernel
+    group: str | None  # the same
     statistics: GraphStatistics | None
     names: list[str]  # of the columns
     units: Floats  # of the columns
-    usual: Floats  # the most frequent value of each column in these units, whose row is 0
+    usual: Floats  # the most frequent value of each column in these units, which explanations compare with
     knots: Floats  # values of the columns in these units, (n_knots, n_columns), ascending
     ranks: Floats  # their ranks, from 0 to 1
+    cut_columns: Ints  # of each cut, one draw after the other
+    cut_ranks: Floats
+    cut_keys: Ints  # those of a graph's cuts that lie below its ranks are added up to the number of its cell
+    starts: Ints  # of the cuts of each draw, and their number
 
     map_ = "columns"
 
@@ -153,58 +165,61 @@ class ColumnBlock(Block):
     @property
     def n_features_out_(self) -> int:
         """Number of columns of rows."""
-        return len(self.names) * _N_HATS
+        return (len(self.starts) - 1) * N_CELLS
 
     def rows(self, graphs: Graphs) -> sp.csr_matrix:
-        """Compute the rows of prepared graphs: for each column, its hats minus those of its most frequent value."""
-        table = self._table(graphs)
-        i, j = np.nonzero(table != self.usual)
-        places, left = self._hats(table)
-        of_usual, left_of_usual = (of_row[0] for of_row in self._hats(self.usual[None]))
-        places, left, of_usual, left_of_usual = places[i, j], left[i, j], of_usual[j], left_of_usual[j]
-        columns = _N_HATS * j[:, None] + np.stack([places, places + 1, of_usual, of_usual + 1], axis=1)
-        values = np.stack([left, 1.0 - left, -left_of_usual, left_of_usual - 1.0], axis=1)
-        ends = 4 * np.searchsorted(i, np.arange(len(table) + 1))
-        rows = sp.csr_matrix((values.reshape(-1), columns.reshape(-1), ends), (len(table), self.n_features_out_))
-        rows.sum_duplicates()
-        return rows
+        """Compute the rows of prepared graphs."""
+        cells = self._cells(self._above(self._table(graphs)))
+        n_graphs, n_draws = cells.shape
+        values, ends = np.full(cells.size, 1.0 / np.sqrt(n_draws)), n_draws * np.arange(n_graphs + 1)
+        return sp.csr_matrix((values, cells.reshape(-1), ends), (n_graphs, self.n_features_out_))
 
     def _table(self, graphs: Graphs) -> Floats:
         """Return the columns in their units."""
-        table = _table(self.columns, self.statistics, graphs)
+        table, given = _table(self.columns, self.group, self.statistics, graphs)
         if table.shape[1] != len(self.units):
             raise InvalidGraphError(
                 f"The new graphs (X) have {table.shape[1]} numbers of whole graphs, but the model was fitted on {len(self.units)}. "
                 "Build them the same way as the training graphs."
             )
         if self.columns != "statistics":
-            n_given = len(self.names) - (0 if self.statistics is None else len(self.statistics.feature_names_out_))
-            fitted = self.names[len(self.names) - n_given :]
-            are_named = fitted != [f"graph_x{i}" for i in range(n_given)]
-            check_column_names(self, "graph attributes", graphs.graph_attribute_names, fitted if are_named else None)
+            fitted = self.names[len(self.names) - len(given) :]
+            are_named = fitted != [f"graph_x{i}" for i in range(len(given))]
+            new = None if graphs.graph_attribute_names is None else given
+            check_column_names(self, "graph attributes", new, fitted if are_named else None)
         return np.round(table / self.units, DIGITS)
 
-    def _hats(self, table: Floats) -> tuple[Ints, Floats]:
-        """Return the first of the two hats above each number, and its value; that of the second is 1 minus it."""
+    def _above(self, table: Floats) -> NDArray[np.bool_]:
+        """Return whether ranks lie above cuts, (n_graphs, n_cuts)."""
         ranks = [np.interp(*of_column) for of_column in zip(table.T, self.knots.T, self.ranks.T, strict=True)]
-        positions = np.stack(ranks, axis=1) * (_N_HATS - 1) if ranks else table
-        places = np.minimum(positions.astype(np.int64), _N_HATS - 2)
-        return places, 1.0 - (positions - places)
+        above: NDArray[np.bool_] = np.stack(ranks, axis=1)[:, self.cut_columns] > self.cut_ranks
+        return above
+
+    def _cells(self, above: NDArray[np.bool_]) -> Ints:
+        """Return the column of each graph's cell for each draw, (n_graphs, n_draws)."""
+        sums = np.add.reduceat(above * self.cut_keys.astype(np.int32), self.starts[:-1], axis=1)
+        cells: Ints = sums % N_CELLS + N_CELLS * np.arange(len(self.starts) - 1)
+        return cells
 
     def _column_parts(self, graphs: Graphs, weights: Floats) -> tuple[Floats, Floats, list[str]]:
-        """Return what each column adds, (n_graphs, n_columns, n_outputs), a constant of 0, and the names of the columns."""
-        of_hats = weights.reshape(len(self.names), _N_HATS, -1)
-        columns = np.arange(len(self.names))
+        """Return what each column adds, (n_graphs, n_columns, n_outputs), a constant, and the names of the columns.
 
-        def values(table: Floats) -> Floats:
-            places, left = self._hats(table)
-            right = 1.0 - left
-            sums: Floats = (
-                left[:, :, None] * of_hats[columns, places] + right[:, :, None] * of_hats[columns, places + 1]
-            )
-            return sums
-
-        return values(self._table(graphs)) - values(self.usual[None]), np.zeros(weights.shape[1]), self.names
+        The constant is the sum for a graph whose columns have their usual values. The difference to it is shared, draw by draw, by
+        the cuts that the graph and the usual values are on different sides of.
+        """
+        above, usual = self._above(self._table(graphs)), self._above(self.usual[None])
+        weights = weights / np.sqrt(len(self.starts) - 1)
+        of_usual = weights[self._cells(usual)[0]]
+        gains = weights[self._cells(above)] - of_usual
+        differs = (above != usual).astype(np.float64)
+        n_different = np.add.reduceat(differs, self.starts[:-1], axis=1)
+        draws = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        shares = differs / np.maximum(n_different, 1.0)[:, draws]
+        owners = sp.csr_matrix(
+            (np.ones(len(draws)), (np.arange(len(draws)), self.cut_columns)), (len(draws), len(self.names))
+        )
+        parts = [(shares * gains[:, draws, output]) @ owners for output in range(weights.shape[1])]
+        return np.stack(parts, axis=2), of_usual.sum(axis=0), self.names
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,9 +256,7 @@ def linear_candidates(graphs: Graphs, n_jobs: int | None = None) -> list[Candida
         _candidate("pairs", "pairs of nodes up to three steps apart, with equal neighbors", *labels, pairs),
         _candidate("statistics", "numbers of whole graphs may be enough", StatisticsKernel()),
     ]
-    if graphs.graph_attributes is not None:
-        reason = "what is known of each graph may matter"
-        candidates.append(_candidate("graph attributes", reason, StatisticsKernel("graph_attributes")))
+    candidates += groups_of_attributes(graphs)
     if any(isinstance(value, tuple) for value in graphs.label_values or ()):
         reason = "the first part of the labels may be enough"
         candidates.append(_candidate("colors, first part of labels", reason, *labels, SelectLabels(), colors))
@@ -275,7 +288,7 @@ def fit_block(candidate: Candidate, graphs: Parts, sample: Graphs) -> tuple[Bloc
         return _fit_features(candidate.name, steps, kernel, graphs)
     prepared = sample if steps is None else steps.transform(sample)
     if isinstance(kernel, StatisticsKernel):
-        block = _fit_columns(candidate.name, steps, kernel.columns, prepared)
+        block = _fit_columns(candidate.name, steps, kernel, prepared)
     else:
         block = MapBlock(candidate.name, steps, _fit_map(kernel, prepared))
     return block, graphs.place.map(_rows_of_part, zip(graphs.parts, strict=True), block)
@@ -355,33 +368,52 @@ def _fit_map(kernel: Any, graphs: Graphs) -> Any:
 # -------------------------------------------------------------------- rows of columns
 
 
-def _fit_columns(name: str, steps: Any, columns: str, graphs: Graphs) -> Block:
+def _fit_columns(name: str, steps: Any, kernel: StatisticsKernel, graphs: Graphs) -> Block:
     """Return the block of the columns of a :class:`StatisticsKernel`."""
+    columns, group = kernel.columns, kernel.group
     statistics = None if columns == "graph_attributes" else GraphStatistics().fit(graphs)
     starts = range(0, max(len(graphs), 1), _AT_ONCE)
-    table = np.concatenate([_table(columns, statistics, graphs[a : a + _AT_ONCE]) for a in starts])
+    table = np.concatenate([_table(columns, group, statistics, graphs[a : a + _AT_ONCE])[0] for a in starts])
     names = [] if statistics is None else list(statistics.feature_names_out_)
-    given = table.shape[1] - len(names)
-    if given:
-        names += graphs.graph_attribute_names or [f"graph_x{i}" for i in range(given)]
+    names += _table(columns, group, None, graphs[:1])[1]
     units = np.abs(table).max(axis=0, initial=0.0)
     units[units == 0] = 1.0
     table = np.round(table / units, DIGITS)
-    usual, (knots, ranks) = np.zeros(len(names)), np.empty((2, _N_KNOTS, len(names)))
+    usual, (knots, ranks), distance = np.zeros(len(names)), np.empty((2, _N_KNOTS, len(names))), 0.0
     for j, column in enumerate(table.T):
-        values, counts = np.unique(column, return_counts=True)
+        values, numbers, counts = np.unique(column, return_inverse=True, return_counts=True)
         usual[j] = values[np.argmax(counts)]
         of_values = (np.cumsum(counts) - counts / 2) / len(column)
+        distance += mean_distance(of_values[numbers][:, None], "laplacian")
         if len(values) <= _N_KNOTS:
             places = np.minimum(np.arange(_N_KNOTS), len(values) - 1)
         else:  # about as many graphs between any two
             places = np.searchsorted(of_values, np.linspace(of_values[0], of_values[-1], _N_KNOTS))
         knots[:, j], ranks[:, j] = values[places], of_values[places]
-    return ColumnBlock(name, steps, columns, statistics, names, units, usual, knots, ranks)
+    return ColumnBlock(
+        name, steps, columns, group, statistics, names, units, usual, knots, ranks, *_draw_cuts(len(names), distance)
+    )
 
 
-def _table(columns: str, statistics: GraphStatistics | None, graphs: Graphs) -> Floats:
-    """Return the columns as they are."""
-    tables = [] if statistics is None else [statistics.transform(graphs)]
-    tables += [] if columns == "statistics" else [given_columns(graphs)]
-    return np.hstack(tables)
+def _draw_cuts(n_columns: int, distance: float) -> tuple[Ints, Floats, Ints, Ints]:
+    """Return columns, places and keys of random cuts, and where those of each draw start.
+
+    As the number of cuts between two graphs has a Poisson distribution, they are in one cell with the probability exp(-d / s), for
+    the sum d of the differences of their ranks. A draw has at least one cut.
+    """
+    rng = np.random.default_rng(n_columns)
+    n_cuts = np.maximum(rng.poisson(n_columns / (_WIDTH * distance) if distance else 1.0, size=_N_DRAWS), 1)
+    n_all = int(n_cuts.sum())
+    cut_columns = rng.integers(n_columns, size=n_all)
+    return cut_columns, rng.random(n_all), rng.integers(N_CELLS, size=n_all), np.cumsum([0, *n_cuts])
+
+
+def _table(
+    columns: str, group: str | None, statistics: GraphStatistics | None, graphs: Graphs
+) -> tuple[Floats, list[str]]:
+    """Return the columns as they are, and the names of those that are graph attributes."""
+    tables, names = [] if statistics is None else [statistics.transform(graphs)], []
+    if columns != "statistics":
+        given, names = given_columns(graphs, group)
+        tables.append(given)
+    return np.hstack(tables) if tables else np.empty((len(graphs), 0)), names

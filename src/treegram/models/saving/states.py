@@ -30,7 +30,7 @@ from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.node_pairs import NodePairKernel, vectors_and_kernel
 from treegram.models.base import SearchSummary, flat_steps
-from treegram.models.blocks import BLOCKS, Block, ColumnBlock, FeatureBlock, MapBlock
+from treegram.models.blocks import BLOCKS, N_CELLS, Block, ColumnBlock, FeatureBlock, MapBlock
 from treegram.models.multi_target import TakesSeveralTargets
 from treegram.models.targets import TargetScale
 from treegram.pairsum.maps import Constant, Fourier, PivotMap
@@ -344,6 +344,13 @@ def _check_columns(block: ColumnBlock) -> None:
         raise ModelFileError("names of a block must be texts, one for each column")
     if not len(block.ranks) or block.ranks.min(initial=0.0) < 0 or block.ranks.max(initial=1.0) > 1:
         raise ModelFileError("ranks of a block must be from 0 to 1")
+    if block.group is not None and type(block.group) is not str:
+        raise ModelFileError("group of a block must be a text or None")
+    if block.cut_columns.max(initial=0) >= len(block.names) or block.cut_keys.max(initial=0) >= N_CELLS:
+        raise ModelFileError("cuts of a block must be of its columns, and their keys must be numbers of cells")
+    starts = block.starts
+    if len(starts) < 2 or starts[0] != 0 or starts[-1] != len(block.cut_columns) or (np.diff(starts) < 1).any():
+        raise ModelFileError("starts of a block must ascend from 0 to the number of cuts")
 
 
 def _check_support(model: Any) -> None:
@@ -539,6 +546,10 @@ _BLOCK_RULES = {
         "usual": "finite n_columns",
         "knots": "ascending n_knots n_columns",
         "ranks": "ascending n_knots n_columns",
+        "cut_columns": "whole n_cuts",
+        "cut_ranks": "finite n_cuts",
+        "cut_keys": "whole n_cuts",
+        "starts": "whole *",
     },
     "MapBlock": {"name": "str"},
 }
