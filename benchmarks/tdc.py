@@ -326,7 +326,7 @@ def main() -> None:
     parser, args = read_arguments()
     DisableLog("rdApp.*")
     if args.report:
-        print(report(read_lines(args.report), read_board(args.board)))
+        print(report(read_lines(args.report), read_board(args.board)), end="")
         return
     if args.register:
         register(args.registration, args.folder)
