@@ -110,7 +110,8 @@ def empty(goal: Path) -> Path:
 
 
 def read_both(folder: Path) -> str:
-    from treegram import DatasetError, Graphs, iter_tu, load_tu
+    from treegram import Graphs, iter_tu, load_tu
+    from treegram.exceptions import DatasetError
 
     def outcome(read: Callable[[], Any]) -> Any:
         try:
@@ -353,7 +354,7 @@ def _quieten_rdkit() -> None:
 
 def try_one(kind: str, folder: Path, seed: int) -> str:
     """Return the outcome of one mutant, which stays in the folder until the next one."""
-    from treegram._core.errors import TreegramError
+    from treegram.exceptions import TreegramError
 
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.alarm(PATIENCE)

@@ -313,8 +313,8 @@ _WHOLE = b"1 2\n2 1\n3 4\n5\t6\n-7  1e3\n"
 
 def try_numbers(folder: Path, goal: Path, rng: random.Random) -> str:  # noqa: ARG001
     """Compare with a naive reader: both return the same numbers, or both raise."""
-    from treegram._core.errors import DatasetError
     from treegram.datasets.tu import TextTable
+    from treegram.exceptions import DatasetError
 
     is_whole = rng.random() < 0.5
     data = _WHOLE if is_whole else _TABLE

@@ -260,7 +260,8 @@ def make_models() -> dict[str, Any]:
 
 def outcome(path: Path, is_forged: bool, graphs: Any) -> str:
     """Return what becomes of a file: refused, loaded, or what is wrong."""
-    from treegram import ModelFileError, load_model
+    from treegram import load_model
+    from treegram.exceptions import ModelFileError
 
     try:
         first, second = load_model(path), load_model(path)

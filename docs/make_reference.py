@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import treegram
+from treegram import exceptions
 
 __all__ = ["reference_page", "write_reference"]
 
@@ -73,8 +74,8 @@ SECTIONS = (
     ),
     (
         "Errors",
-        "The exceptions that treegram raises. Each is also a ``ValueError``.",
-        "_core.errors",
+        "The exceptions that treegram raises, in ``treegram.exceptions``. All but the first are also a ``ValueError``.",
+        " ".join(f"exceptions.{name}" for name in exceptions.__all__),
     ),
 )
 HEAD = """Reference
@@ -82,7 +83,7 @@ HEAD = """Reference
 
 .. currentmodule:: treegram
 
-Everything here is imported from ``treegram`` itself: ``import treegram as tg``, then ``tg.ODDCL()``.
+Everything here but the errors is imported from ``treegram`` itself: ``import treegram as tg``, then ``tg.ODDCL()``.
 """
 
 
@@ -95,7 +96,7 @@ def reference_page() -> str:
             for member in members.split()
             for name in treegram._HOMES.get(member, [member])
         }
-        listed = sorted((names - done) & set(treegram.__all__), key=str.lower)
+        listed = sorted(names - done, key=str.lower)
         done.update(listed)
         entries = "\n".join(f"   {name}" for name in listed)
         parts.append(

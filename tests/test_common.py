@@ -11,8 +11,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import treegram
 from checks import APPLIES, LAWS, ONCE
-from treegram import ParameterError
 from treegram._core.params import allowed_values
+from treegram.exceptions import ParameterError
 from treegram.kernels.base import GraphKernel
 from zoo import LAWS_HOLD_ON
 

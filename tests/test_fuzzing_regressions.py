@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from treegram import WL, Graphs, InvalidGraphError, StoreError, gram_to_zarr
+from treegram import WL, Graphs, gram_to_zarr
+from treegram.exceptions import InvalidGraphError, StoreError
 
 NODES = {"graph": ["a", "a"], "node": [1, 2], "x": [0.5, 1.0]}
 EDGES = {"graph": ["a"], "source": [1], "target": [2]}

@@ -11,7 +11,7 @@ TYPE_CHECKING = False  # as in typing, whose import would take longer than every
 if TYPE_CHECKING:
     from typing import Any
 
-    from treegram._core.errors import *
+    from treegram import exceptions as exceptions
     from treegram.datasets import *
     from treegram.datasets.parquet import *
     from treegram.explanations.contributions import *
@@ -45,15 +45,7 @@ _HOMES = {
         "save_tu",
         "summarize_graphs",
     ),
-    "_core.errors": (
-        "DatasetError",
-        "InvalidGraphError",
-        "ModelFileError",
-        "ParameterError",
-        "StoreError",
-        "StudyError",
-        "TreegramError",
-    ),
+    "exceptions": (),  # `treegram.exceptions.ParameterError`, as in scikit-learn
     "explanations.contributions": ("Explanation", "explain"),
     "graphs": ("Graphs",),
     "graphs.statistics": ("GraphStatistics",),

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from treegram._core import files as _files
-from treegram._core.errors import StoreError
 from treegram._core.files import check_space, check_writable, only_writer, replacing, scratch_folder
+from treegram.exceptions import StoreError
 
 unix = pytest.mark.skipif(os.name != "posix", reason="locks, links and permissions as on Unix")
 LEFTOVER = ".treegram-" + 32 * "0" + ".part"

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from treegram import ParameterError
 from treegram._core.params import NOTHING, Number, Whole, Words, check_value
+from treegram.exceptions import ParameterError
 
 
 @pytest.mark.parametrize(

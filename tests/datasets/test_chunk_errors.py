@@ -2,7 +2,8 @@
 
 import pytest
 
-from treegram import DatasetError, Graphs, iter_tu, load_tu, save_tu
+from treegram import Graphs, iter_tu, load_tu, save_tu
+from treegram.exceptions import DatasetError
 
 
 @pytest.mark.parametrize("graph", range(6))

@@ -5,7 +5,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 from treegram import load_digits_graphs
-from treegram._core.errors import ParameterError
+from treegram.exceptions import ParameterError
 
 
 def test_all_images_become_small_graphs():

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from treegram import DatasetError, Graphs, load_tu
+from treegram import Graphs, load_tu
 from treegram.datasets import fetch as _fetch
+from treegram.exceptions import DatasetError
 
 # Most tests download a set that is not in the list of checksums, which has its own test.
 # requests leaves the socket of an aborted download to the garbage collector.

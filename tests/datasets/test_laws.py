@@ -7,7 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from treegram import DatasetError, Graphs, iter_parquet, iter_tu, load_parquet, load_tu, save_parquet, save_tu
+from treegram import Graphs, iter_parquet, iter_tu, load_parquet, load_tu, save_parquet, save_tu
+from treegram.exceptions import DatasetError
 from treegram.graphs.digest import digest_graphs
 from treegram.graphs.fields import fields_to_graphs, graphs_to_fields
 

@@ -38,5 +38,5 @@ def test_noise_and_seed():
 
 @pytest.mark.parametrize("options", [{"n_molecules": -1}, {"noise": -0.1}, {"random_state": "x"}])
 def test_invalid_parameters_raise(options):
-    with pytest.raises(tg.ParameterError, match=f"{next(iter(options))} of make_molecules must be"):
+    with pytest.raises(tg.exceptions.ParameterError, match=f"{next(iter(options))} of make_molecules must be"):
         tg.make_molecules(**options)

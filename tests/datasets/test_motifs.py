@@ -5,8 +5,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from treegram import ODDCL, WLCL, WLOA, Graphs, GraphSVC, explain, make_motifs
-from treegram._core.errors import ParameterError
 from treegram.datasets.generators import MOTIFS
+from treegram.exceptions import ParameterError
 
 
 @pytest.mark.parametrize("motif", MOTIFS)

@@ -6,17 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import collections
-from treegram import (
-    DatasetError,
-    Graphs,
-    iter_parquet,
-    load_parquet,
-    load_tu,
-    make_synthetic,
-    save_parquet,
-    save_tu,
-)
+from treegram import Graphs, iter_parquet, load_parquet, load_tu, make_synthetic, save_parquet, save_tu
 from treegram.cli import main
+from treegram.exceptions import DatasetError
 from zoo import COLLECTIONS
 
 pa = pytest.importorskip("pyarrow")

@@ -9,8 +9,9 @@ import warnings
 import numpy as np
 import pytest
 
-from treegram import DatasetError, Graphs, iter_tu, load_tu, save_tu
+from treegram import Graphs, iter_tu, load_tu, save_tu
 from treegram.datasets import tu
+from treegram.exceptions import DatasetError
 
 N_FOLDERS = 600
 TOKENS = [

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from treegram import DatasetError, Graphs, load_tu, save_tu
+from treegram import Graphs, load_tu, save_tu
+from treegram.exceptions import DatasetError
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 

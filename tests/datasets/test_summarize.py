@@ -4,7 +4,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from treegram import Graphs, InvalidGraphError, summarize_graphs
+from treegram import Graphs, summarize_graphs
+from treegram.exceptions import InvalidGraphError
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from treegram import make_synthetic
-from treegram._core.errors import ParameterError
+from treegram.exceptions import ParameterError
 
 
 def adjacency(graphs, i):

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treegram import DatasetError
 from treegram.datasets.tu import TextTable
+from treegram.exceptions import DatasetError
 
 
 def read_numbers(path, n_columns=None):

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from treegram import DatasetError, Graphs, iter_tu, load_tu
+from treegram import Graphs, iter_tu, load_tu
+from treegram.exceptions import DatasetError
 
 # Two graphs, a triangle and an edge, with everything that a folder can hold.
 FILES = {

@@ -51,7 +51,7 @@ from treegram import (
     explain,
     make_motifs,
 )
-from treegram._core.errors import ParameterError
+from treegram.exceptions import ParameterError
 from treegram.explanations.contributions import in_training
 from treegram.kernels import GraphKernel, feature_map, parameters
 from treegram.kernels.attribution import kernel_contributions

@@ -35,7 +35,7 @@ from treegram import (
     make_motifs,
     save_model,
 )
-from treegram._core.errors import InvalidGraphError, ParameterError
+from treegram.exceptions import InvalidGraphError, ParameterError
 from treegram.explanations.drawing import draw_explained, draw_tree
 from treegram.explanations.page import _percent
 from treegram.graphs.drawing import MOST_HOPS, MOST_NODES, describe_positions, draw_graph

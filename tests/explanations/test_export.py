@@ -16,13 +16,13 @@ from treegram import (
     Graphs,
     GraphSVC,
     MoleculeGraphs,
-    ParameterError,
     ProteinGraphs,
     StatisticsKernel,
     explain,
     load_digits_graphs,
     make_motifs,
 )
+from treegram.exceptions import ParameterError
 
 pd = pytest.importorskip("pandas")
 

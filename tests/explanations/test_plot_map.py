@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 
-from treegram import Graphs, ParameterError, load_digits_graphs, plot_map
+from treegram import Graphs, load_digits_graphs, plot_map
+from treegram.exceptions import ParameterError
 from treegram.explanations.maps import _PALETTE, _scale_classically
 
 plt = pytest.importorskip("matplotlib.pyplot")

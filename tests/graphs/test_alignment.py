@@ -52,7 +52,7 @@ def check(table, items, *, names=True, target="y", group="group"):
     kept = [items[row] for row in table.kept]
     expected = {i: item / 4 for i, (item, state) in enumerate(kept) if state == GOOD}
     if not expected:
-        with pytest.raises(tg.DatasetError, match=r"^No graph of .* has a value for '[y3]'\.$"):
+        with pytest.raises(tg.exceptions.DatasetError, match=r"^No graph of .* has a value for '[y3]'\.$"):
             table.values(target)
         return
     ids, y = table.values(target)

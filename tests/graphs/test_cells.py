@@ -115,7 +115,7 @@ def test_every_reader_refuses_alike(read):
             read_node_tables: f"graphs.csv:{place + 2}",
             read_parquet: f"graphs.parquet: row {place}",
         }
-        with pytest.raises(tg.DatasetError, match=f"^{places[read]}: .*{pattern}"):
+        with pytest.raises(tg.exceptions.DatasetError, match=f"^{places[read]}: .*{pattern}"):
             read_values(read, cells)
 
 
@@ -131,7 +131,7 @@ def test_parquet_cells_keep_their_types():
         ([2**60, 1], r"1152921504606846976, a whole number beyond"),
         ([float("inf"), 1.0], "has inf"),
     ]:
-        with pytest.raises(tg.DatasetError, match=f"graphs.parquet: row 0: .*{message}"):
+        with pytest.raises(tg.exceptions.DatasetError, match=f"graphs.parquet: row 0: .*{message}"):
             read_parquet(cells).values("y")
 
 
@@ -166,7 +166,7 @@ def test_ids_with_a_null_in_parquet_are_missing():
     read_node_tables(["1", "2"])
     parquet.write_table(arrow.table({"graph": [1, None], "y": [1.5, 2.5]}), "graphs.parquet")
     paths = {"nodes": Path("nodes.csv"), "edges": Path("edges.csv"), "graphs": Path("graphs.parquet")}
-    with pytest.raises(tg.DatasetError, match=r"^graphs\.parquet: row 1: no value for 'graph'"):
+    with pytest.raises(tg.exceptions.DatasetError, match=r"^graphs\.parquet: row 1: no value for 'graph'"):
         load("nodes.csv", Namespace(target=["y"], **paths))
 
 
@@ -194,7 +194,7 @@ def test_files_with_a_problem_are_refused_in_one_sentence():
         if message is None:
             assert len(tg.load_molecules(name)[0]) == 1
             continue
-        with pytest.raises(tg.DatasetError) as caught:
+        with pytest.raises(tg.exceptions.DatasetError) as caught:
             tg.load_molecules(name)
         assert str(caught.value).startswith(message)
         assert "\n" not in str(caught.value)
@@ -205,7 +205,9 @@ def test_two_columns_that_differ_in_case_are_not_mixed_up():
     assert tg.load_molecules("few.csv", target="y")[1].tolist() == [2]
     assert tg.load_molecules("few.csv", target="Y")[1].tolist() == [1]
     write("few.csv", "smiles,aB,Ab", "C,1,2")
-    with pytest.raises(tg.DatasetError, match=r"^few\.csv: 'aB' and 'Ab' both match 'ab'; write it as in the file\."):
+    with pytest.raises(
+        tg.exceptions.DatasetError, match=r"^few\.csv: 'aB' and 'Ab' both match 'ab'; write it as in the file\."
+    ):
         tg.load_molecules("few.csv", target="ab")
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import collections, in_two_parts, with_node_order
-from treegram import ODDCL, Graphs, InvalidGraphError, load_model, load_tu, save_model, save_tu, summarize_graphs
+from treegram import ODDCL, Graphs, load_model, load_tu, save_model, save_tu, summarize_graphs
+from treegram.exceptions import InvalidGraphError
 from zoo import LAWS_HOLD_ON
 
 

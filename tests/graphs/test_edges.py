@@ -11,12 +11,11 @@ from treegram import (
     FeatureMap,
     Graphs,
     GraphSVC,
-    InvalidGraphError,
-    ModelFileError,
     ScaleAttributes,
     load_model,
     save_model,
 )
+from treegram.exceptions import InvalidGraphError, ModelFileError
 from treegram.models.saving.states import restore_state
 
 

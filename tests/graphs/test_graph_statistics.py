@@ -11,7 +11,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 
 from strategies import collections, with_node_order
-from treegram import Graphs, GraphStatistics, InvalidGraphError
+from treegram import Graphs, GraphStatistics
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import statistics
 from zoo import COLLECTIONS
 

@@ -13,7 +13,8 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, train_
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from treegram import WL, Graphs, InvalidGraphError
+from treegram import WL, Graphs
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import as_graphs
 from treegram.structure import hashing
 from treegram.structure.hashing import hash_label

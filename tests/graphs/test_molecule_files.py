@@ -136,7 +136,7 @@ def test_byte_order_mark_windows_lines_and_blank_lines_are_read():
 )
 def test_invalid_table_raises_with_its_line(lines, message):
     write("few.csv", *lines)
-    with pytest.raises(tg.DatasetError, match=message):
+    with pytest.raises(tg.exceptions.DatasetError, match=message):
         tg.load_molecules("few.csv", target="y")
 
 
@@ -154,7 +154,7 @@ def test_invalid_table_raises_with_its_line(lines, message):
 )
 def test_other_invalid_files_raise(name, content, target, message):
     Path(name).write_bytes(content)
-    with pytest.raises(tg.DatasetError) as caught:
+    with pytest.raises(tg.exceptions.DatasetError) as caught:
         tg.load_molecules(name, target=target)
     assert message in str(caught.value)
 
@@ -167,12 +167,12 @@ def test_missing_rdkit_is_reported(monkeypatch):
 
 
 def test_missing_file_and_invalid_columns_raise():
-    with pytest.raises(tg.DatasetError, match=r"^absent\.csv cannot be read: No such file"):
+    with pytest.raises(tg.exceptions.DatasetError, match=r"^absent\.csv cannot be read: No such file"):
         tg.load_molecules("absent.csv")
     for name in ("molecules.sdf", "molecules.smi"):
-        with pytest.raises(tg.DatasetError, match="leave out the column"):
+        with pytest.raises(tg.exceptions.DatasetError, match="leave out the column"):
             tg.load_molecules(name, smiles_column="text")
-    with pytest.raises(tg.DatasetError, match=r"molecules\.sdf: no property is called 'z'; there are 'y'"):
+    with pytest.raises(tg.exceptions.DatasetError, match=r"molecules\.sdf: no property is called 'z'; there are 'y'"):
         tg.load_molecules("molecules.sdf", target="z")
 
 
@@ -192,7 +192,7 @@ def test_invalid_records_are_skipped_and_reported():
     write("few.csv", "smiles,y", "C1CC,1", "C,nan")
     with (
         pytest.warns(UserWarning, match="2 molecules of 2 skipped"),
-        pytest.raises(tg.DatasetError, match=f"no valid molecule: {rdkit_says('unclosed ring')}"),
+        pytest.raises(tg.exceptions.DatasetError, match=f"no valid molecule: {rdkit_says('unclosed ring')}"),
     ):
         tg.load_molecules("few.csv", target="y", on_error="skip")
 
@@ -205,7 +205,7 @@ def test_any_bytes_give_graphs_or_a_dataset_error(name, content, with_head):
     try:
         graphs, y = tg.load_molecules(name, target="y" if with_head else None)
         assert y is None or len(y) == len(graphs)
-    except tg.DatasetError as error:
+    except tg.exceptions.DatasetError as error:
         message = str(error)
     assert name in message
 
@@ -244,7 +244,7 @@ def test_columns_of_smi_files_do_not_shift(lines, target, names, y):
 )
 def test_lines_that_could_shift_are_refused(lines, message):
     write("few.smi", *lines)
-    with pytest.raises(tg.DatasetError) as caught:
+    with pytest.raises(tg.exceptions.DatasetError) as caught:
         tg.load_molecules("few.smi")
     assert str(caught.value).startswith(message)
 
@@ -253,17 +253,17 @@ def test_sdf_records_that_could_be_lost_are_refused():
     text = Path("molecules.sdf").read_text()
     Path("few.sdf").write_text(text.replace("$$$$\n", "", 1))
     with pytest.raises(
-        tg.DatasetError, match=r"^few\.sdf: record 1 holds 2 molecules: the line '\$\$\$\$', which ends"
+        tg.exceptions.DatasetError, match=r"^few\.sdf: record 1 holds 2 molecules: the line '\$\$\$\$', which ends"
     ):
         tg.load_molecules("few.sdf")
     Path("few.sdf").write_text(text[: -len("$$$$\n")])  # nothing follows the last record
     assert len(tg.load_molecules("few.sdf")[0]) == 12
     Path("few.sdf").write_text("\n\n\n  0  0  0  0  0  0  0  0  0  0999 V2000\nM  END\n$$$$\n")
-    with pytest.raises(tg.DatasetError, match="the record has no atoms"):
+    with pytest.raises(tg.exceptions.DatasetError, match="the record has no atoms"):
         tg.load_molecules("few.sdf")
     Path("few.sdf").write_text(text.replace(" C  ", " Qq ", 1))
     reason = rdkit_says("Element 'Qq' not found")
-    with pytest.raises(tg.DatasetError, match=rf"record 1 \(''\): {reason}\. Correct it"):
+    with pytest.raises(tg.exceptions.DatasetError, match=rf"record 1 \(''\): {reason}\. Correct it"):
         tg.load_molecules("few.sdf")
 
 

@@ -16,7 +16,6 @@ from treegram import (
     DropAttributes,
     Graphs,
     GraphSVC,
-    InvalidGraphError,
     NeighborMeans,
     ScaleAttributes,
     StatisticsKernel,
@@ -25,6 +24,7 @@ from treegram import (
     save_model,
     save_parquet,
 )
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs.check import column_groups
 from treegram.graphs.digest import digest_graphs
 from treegram.graphs.fields import fields_to_graphs, graphs_to_fields

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import treegram
-from treegram import ODDCL, Graphs, InvalidGraphError
+from treegram import ODDCL, Graphs
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import as_graphs
 
 networkx = pytest.importorskip("networkx")

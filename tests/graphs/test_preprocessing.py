@@ -16,17 +16,8 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 from sklearn.svm import SVC
 
 from strategies import collections, with_node_order
-from treegram import (
-    ODDCL,
-    ODDST,
-    CentroidDistance,
-    DropAttributes,
-    Graphs,
-    InvalidGraphError,
-    NeighborMeans,
-    ScaleAttributes,
-)
-from treegram._core.errors import ParameterError
+from treegram import ODDCL, ODDST, CentroidDistance, DropAttributes, Graphs, NeighborMeans, ScaleAttributes
+from treegram.exceptions import InvalidGraphError, ParameterError
 from treegram.graphs import transforms
 from zoo import ALL, COLLECTIONS, LAWS_HOLD_ON, NOTHING, ONE, collect
 

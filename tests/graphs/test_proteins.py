@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treegram import ODDCL, DatasetError, Graphs, GraphStatistics, GraphSVC, InvalidGraphError, ParameterError
+from treegram import ODDCL, Graphs, GraphStatistics, GraphSVC
+from treegram.exceptions import DatasetError, InvalidGraphError, ParameterError
 
 gemmi = pytest.importorskip("gemmi")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from treegram import Graphs
-from treegram._core.errors import InvalidGraphError
+from treegram.exceptions import InvalidGraphError
 
 NODES = {"graph": ["a", "a", "b"], "node": [1, 2, 3], "element": ["C", "O", "C"], "mass": [12.0, 16.0, 12.0]}
 EDGES = {"source": [1], "target": [2]}

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from treegram import ODDCL, WL, BinEdgeAttributes, Graphs, InvalidGraphError
+from treegram import ODDCL, WL, BinEdgeAttributes, Graphs
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import as_graphs
 
 EDGES = [[(0, 1), (1, 2), (2, 3), (3, 0), (1, 3)], [(0, 1), (2, 1)], []]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from checks import gram_array
-from treegram import ODDCL, ODDST, FeatureMap, Graphs, InvalidGraphError, StatisticsKernel
-from treegram._core.errors import ParameterError
+from treegram import ODDCL, ODDST, FeatureMap, Graphs, StatisticsKernel
+from treegram.exceptions import InvalidGraphError, ParameterError
 from zoo import LAWS_HOLD_ON, Collection
 
 GRAPHS = LAWS_HOLD_ON["mixed"].pack()

@@ -12,7 +12,8 @@ import naive
 import naive_matching
 from checks import gram_array
 from strategies import collections, in_two_parts
-from treegram import CSM, Graphs, InvalidGraphError
+from treegram import CSM, Graphs
+from treegram.exceptions import InvalidGraphError
 from treegram.kernels.attribution import kernel_contributions
 from treegram.pairsum import matching, tiles
 from zoo import COLLECTIONS, Collection

@@ -5,7 +5,8 @@ from dataclasses import field
 import numpy as np
 import pytest
 
-from treegram import FeatureMap, GraphSVC, ParameterError, explain, load_digits_graphs, load_model, save_model
+from treegram import FeatureMap, GraphSVC, explain, load_digits_graphs, load_model, save_model
+from treegram.exceptions import ParameterError
 from treegram.kernels import KERNELS, ExplicitKernel, GraphKernel, Number, Whole, gather, parameters, register_kernel
 
 

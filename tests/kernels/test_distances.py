@@ -17,12 +17,12 @@ from treegram import (
     Graphs,
     KernelDistances,
     KernelSum,
-    ParameterError,
     ScaleAttributes,
     StatisticsKernel,
     load_digits_graphs,
     similar_graphs,
 )
+from treegram.exceptions import ParameterError
 from treegram.kernels.distances import _default_kernel
 
 pd = pytest.importorskip("pandas")

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from treegram import GraphSVC, ModelFileError, ParameterError, load_digits_graphs, load_model, save_model
+from treegram import GraphSVC, load_digits_graphs, load_model, save_model
+from treegram.exceptions import ModelFileError, ParameterError
 from treegram.kernels import register_kernel
 from treegram.kernels.registry import KERNELS
 from treegram.study.protocol import KernelSpec

@@ -10,7 +10,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from checks import feature_names
-from treegram import ODDST, P2K, WL, WLCL, FeatureMap, ParameterError, ShortestPath, load_digits_graphs
+from treegram import ODDST, P2K, WL, WLCL, FeatureMap, ShortestPath, load_digits_graphs
+from treegram.exceptions import ParameterError
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.registry import KERNELS as KERNEL_CLASSES
 from zoo import LAWS_HOLD_ON

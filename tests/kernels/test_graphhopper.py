@@ -13,7 +13,8 @@ import naive
 import naive_paths
 from checks import assert_close
 from strategies import collections, in_two_parts
-from treegram import GraphHopper, Graphs, InvalidGraphError, load_tu
+from treegram import GraphHopper, Graphs, load_tu
+from treegram.exceptions import InvalidGraphError
 from treegram.kernels.graphhopper import count_hops
 from zoo import COLLECTIONS, Collection
 

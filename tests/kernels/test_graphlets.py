@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import naive
 from checks import feature_names, feature_rows
 from strategies import collections
-from treegram import FeatureMap, Graphlets, Graphs, InvalidGraphError, load_tu
+from treegram import FeatureMap, Graphlets, Graphs, load_tu
+from treegram.exceptions import InvalidGraphError
 from treegram.kernels import graphlets
 from zoo import COLLECTIONS
 

@@ -10,19 +10,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from checks import assert_close
-from treegram import (
-    CSM,
-    ODDCL,
-    ODDST,
-    P2K,
-    WL,
-    GraphHopper,
-    InvalidGraphError,
-    KernelSum,
-    NeighborMeans,
-    ODDCLApprox,
-    ScaleAttributes,
-)
+from treegram import CSM, ODDCL, ODDST, P2K, WL, GraphHopper, KernelSum, NeighborMeans, ODDCLApprox, ScaleAttributes
+from treegram.exceptions import InvalidGraphError
 from treegram.kernels.grid import grid_points, learns_from_data, parameter_names, split_pipeline, with_parameters
 from zoo import LAWS_HOLD_ON
 

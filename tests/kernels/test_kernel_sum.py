@@ -28,7 +28,7 @@ from treegram import (
     load_model,
     save_model,
 )
-from treegram._core.errors import ParameterError
+from treegram.exceptions import ParameterError
 from treegram.kernels.grid import with_parameters
 from zoo import LAWS_HOLD_ON
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from treegram import GIK, ODDCL, WLCL, FeatureMap, GraphHopper, Graphs, ODDCLApprox, make_synthetic
-from treegram._core.errors import InvalidGraphError
+from treegram.exceptions import InvalidGraphError
 from treegram.pairsum import vectors as vector_sums
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 

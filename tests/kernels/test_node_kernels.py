@@ -17,7 +17,7 @@ from treegram import (
     ODDCLApprox,
     ShortestPath,
 )
-from treegram._core.errors import ParameterError
+from treegram.exceptions import ParameterError
 from treegram.pairsum.attributes import GAMMA_RULES, NODE_KERNEL_NAMES
 
 KERNELS = [ODDCL, WLCL, GIK, GraphHopper, ShortestPath, CSM, ODDCLApprox]

@@ -17,9 +17,7 @@ from treegram import (
     GraphHopper,
     Graphs,
     KernelSum,
-    ModelFileError,
     Nystroem,
-    ParameterError,
     ScaleAttributes,
     ShortestPath,
     load_digits_graphs,
@@ -27,6 +25,7 @@ from treegram import (
     make_synthetic,
     save_model,
 )
+from treegram.exceptions import ModelFileError, ParameterError
 
 KERNELS = [
     ODDCL(depth=1),

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 import naive
 from checks import gram_array
 from treegram import ODDCL, Graphs, ODDCLApprox, make_synthetic
-from treegram._core.errors import InvalidGraphError
+from treegram.exceptions import InvalidGraphError
 from treegram.pairsum import vectors
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 

@@ -12,7 +12,6 @@ from treegram import (
     Graphs,
     GraphStatistics,
     GraphSVC,
-    InvalidGraphError,
     KernelSum,
     ScaleAttributes,
     StatisticsKernel,
@@ -20,6 +19,7 @@ from treegram import (
     load_model,
     save_model,
 )
+from treegram.exceptions import InvalidGraphError
 from treegram.kernels import statistics_kernel
 from treegram.kernels.registry import KERNELS
 from zoo import COLLECTIONS

@@ -23,7 +23,6 @@ from treegram import (
     KernelSum,
     Nystroem,
     OrderedTrees,
-    ParameterError,
     StatisticsKernel,
     explain,
     gram_to_zarr,
@@ -31,6 +30,7 @@ from treegram import (
     load_model,
     save_model,
 )
+from treegram.exceptions import ParameterError
 from zoo import COLLECTIONS
 
 MIXED = COLLECTIONS["edge_labels"].pack()

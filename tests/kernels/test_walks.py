@@ -15,7 +15,8 @@ import naive
 from checks import assert_close, feature_names, feature_rows
 from naive_paths import node_kernels
 from strategies import collections
-from treegram import AttributedWalk, Graphs, InvalidGraphError, ParameterError, RandomWalk, explain, load_tu
+from treegram import AttributedWalk, Graphs, RandomWalk, explain, load_tu
+from treegram.exceptions import InvalidGraphError, ParameterError
 from treegram.kernels import random_walk
 from treegram.kernels.attribution import kernel_contributions
 from treegram.models.ridge import GraphRidge

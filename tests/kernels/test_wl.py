@@ -12,7 +12,8 @@ import naive_wl
 from checks import feature_names, feature_rows, gram_array
 from naive_wl import assert_normalized, assert_same_gram
 from strategies import collections, in_two_parts, with_node_order
-from treegram import NSPDK, ODDST, WL, WLCL, WLOA, Graphs, InvalidGraphError, load_tu
+from treegram import NSPDK, ODDST, WL, WLCL, WLOA, Graphs, load_tu
+from treegram.exceptions import InvalidGraphError
 from treegram.structure.wl import wl_colors
 from zoo import COLLECTIONS
 

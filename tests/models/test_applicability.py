@@ -19,12 +19,12 @@ from treegram import (
     GraphGP,
     GraphRegressor,
     Graphs,
-    ParameterError,
     StatisticsKernel,
     load_digits_graphs,
     load_model,
     save_model,
 )
+from treegram.exceptions import ParameterError
 from treegram.models import applicability, linear
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,12 +19,12 @@ from treegram import (
     GraphRidge,
     Graphs,
     GraphSVC,
-    StudyError,
     explain,
     load_digits_graphs,
     load_model,
     save_model,
 )
+from treegram.exceptions import StudyError
 from treegram.models import auto
 from treegram.models.auto import auto_candidates, class_targets
 

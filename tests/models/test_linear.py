@@ -30,7 +30,7 @@ from treegram import (
     make_motifs,
     save_model,
 )
-from treegram._core.errors import ModelFileError
+from treegram.exceptions import ModelFileError
 from treegram.models import blocks, linear
 from treegram.models import parts as parts_module
 from treegram.models.parts import Local, Parts, in_parts

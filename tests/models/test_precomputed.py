@@ -9,7 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import treegram
-from treegram import ODDCL, GraphGP, GraphRidge, GraphSVC, ModelFileError, explain, save_model
+from treegram import ODDCL, GraphGP, GraphRidge, GraphSVC, explain, save_model
+from treegram.exceptions import ModelFileError
 
 KERNEL = ODDCL(depth=1)
 

@@ -13,7 +13,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.model_selection import KFold
 
 from treegram import ODDCL, WLCL, GraphGP, GraphRegressor, GraphRidge, Graphs, load_model, save_model
-from treegram._core.errors import ModelFileError, ParameterError
+from treegram.exceptions import ModelFileError, ParameterError
 from treegram.models.gp import decompose, predict_left_out
 from treegram.models.ridge import _choose_scales, _predict_left_out
 from treegram.models.targets import blended_scales, choose_scale, target_scale

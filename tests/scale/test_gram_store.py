@@ -15,21 +15,9 @@ import zarr
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from treegram import (
-    ODDCL,
-    ODDST,
-    P2K,
-    WL,
-    WLOA,
-    KernelSum,
-    ParameterError,
-    ScaleAttributes,
-    ShortestPath,
-    StoreError,
-    gram_to_zarr,
-    make_synthetic,
-)
+from treegram import ODDCL, ODDST, P2K, WL, WLOA, KernelSum, ScaleAttributes, ShortestPath, gram_to_zarr, make_synthetic
 from treegram._core.files import only_writer
+from treegram.exceptions import ParameterError, StoreError
 from treegram.kernels import gram_store
 
 KERNELS = [

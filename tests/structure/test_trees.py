@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import naive
 from strategies import collections
-from treegram import Graphs, InvalidGraphError
+from treegram import Graphs
+from treegram.exceptions import InvalidGraphError
 from treegram.structure import trees
 from treegram.structure.hashing import arc_hashes, hash_label, node_hashes
 from treegram.structure.trees import Phi, read_tree, tree_features

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treegram import Graphs, make_synthetic
-from treegram._core.errors import StudyError
+from treegram.exceptions import StudyError
 from treegram.study.data import check_data, outer_folds
 from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry, entry_key
 

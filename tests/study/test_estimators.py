@@ -10,8 +10,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from treegram import WL, FeatureMap, GraphStatistics, GraphSVC, StudyError, make_synthetic
+from treegram import WL, FeatureMap, GraphStatistics, GraphSVC, make_synthetic
 from treegram.cli import main
+from treegram.exceptions import StudyError
 from treegram.models.auto import seed_of
 from treegram.models.svc import folds
 from treegram.study import Store, Study, read_study, register_estimator, run_study, selection, summarize

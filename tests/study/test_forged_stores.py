@@ -6,8 +6,9 @@ import sqlite3
 import numpy as np
 import pytest
 
-from treegram import TreegramError, make_synthetic
+from treegram import make_synthetic
 from treegram.cli import main
+from treegram.exceptions import TreegramError
 from treegram.study import Store, Study, run_study, summarize, write_folds
 from treegram.study.protocol import KernelSpec, Protocol, StudyEntry
 from treegram.study.report import render_report

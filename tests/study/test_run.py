@@ -15,7 +15,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.svm import SVC
 
-from treegram import ODDCL, Graphs, StudyError, load_tu, make_synthetic, save_tu
+from treegram import ODDCL, Graphs, load_tu, make_synthetic, save_tu
+from treegram.exceptions import StudyError
 from treegram.models.auto import AUTO_VERSION, seed_of
 from treegram.models.base import encode_classes
 from treegram.models.svc import folds

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from treegram import Graphs, StudyError, load_digits_graphs
+from treegram import Graphs, load_digits_graphs
 from treegram.cli import main
+from treegram.exceptions import StudyError
 from treegram.study import Store, Study, run_study
 from treegram.study.protocol import KernelSpec, Protocol, StudyEntry
 

@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 
 import treegram
 from treegram._core import machine as _machine
-from treegram._core.errors import StoreError, TreegramError
 from treegram._core.machine import describe_checkout
+from treegram.exceptions import StoreError, TreegramError
 from treegram.study.store import DatasetFacts, GramTime, Row, Store
 
 ROW = Row(

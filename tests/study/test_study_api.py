@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import treegram.study
-from treegram import StoreError, make_synthetic
+from treegram import make_synthetic
+from treegram.exceptions import StoreError
 from treegram.study import Store, read_study, run_study, summarize, write_report
 
 STUDY = """

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treegram import StudyError, TreegramError
+from treegram.exceptions import StudyError, TreegramError
 from treegram.study.protocol import (
     Comparison,
     KernelSpec,

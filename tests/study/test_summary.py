@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rows import make_row
 
-from treegram._core.errors import StoreError
+from treegram.exceptions import StoreError
 from treegram.study.protocol import Comparison, KernelSpec, Pair, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.study.report import render_report
 from treegram.study.report_tables import kernel_table

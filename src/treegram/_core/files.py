@@ -19,8 +19,8 @@ from functools import partial
 from io import BufferedRandom
 from pathlib import Path
 
-from treegram._core.errors import StoreError
 from treegram._core.text import spell_bytes
+from treegram.exceptions import StoreError
 
 try:
     import fcntl

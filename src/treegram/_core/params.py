@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, dataclass_transf
 
 import numpy as np
 
-from treegram._core.errors import ParameterError
+from treegram.exceptions import ParameterError
 
 
 class Alternative(Protocol):

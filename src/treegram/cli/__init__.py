@@ -21,9 +21,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treegram._core.errors import TreegramError
 from treegram._core.text import suggest
 from treegram.cli._parser import Parser, as_options, one_line
+from treegram.exceptions import TreegramError
 
 if TYPE_CHECKING:
     import argparse

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treegram._core.errors import DatasetError, InvalidGraphError
+from treegram.exceptions import DatasetError, InvalidGraphError
 
 if TYPE_CHECKING:
     from treegram import Graphs, TableGraphs

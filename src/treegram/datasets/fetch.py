@@ -12,8 +12,8 @@ from importlib import resources
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-from treegram._core.errors import DatasetError
 from treegram._core.files import scratch_folder
+from treegram.exceptions import DatasetError
 
 _COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
 _TIMEOUT = 30.0  # seconds without receiving a byte

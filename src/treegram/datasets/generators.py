@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
-from treegram._core.errors import ParameterError
 from treegram._core.optional import optional_module
 from treegram._core.parallel import track
 from treegram._core.params import LIST, SEED, Allowed, Number, Whole, check_value
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs
 
 _RULES: dict[str, Allowed] = {

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.files import replacing
 from treegram._core.optional import optional_module
 from treegram._core.params import Whole, check_value
 from treegram._core.types import Ints
+from treegram.exceptions import DatasetError, InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import check_count, count_rows, each_graph, number_graphs, parse_label, shift_edges
 

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import COLUMN_NAMES, ROWS
 from treegram.graphs.digest import digest_each

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.files import scratch_folder
 from treegram._core.params import Whole, check_value
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.datasets.fetch import data_home, fetch, is_known, unknown_set
+from treegram.exceptions import DatasetError, InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.check import number_graphs
 

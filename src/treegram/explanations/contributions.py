@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from treegram._core.errors import ParameterError
 from treegram._core.text import counted, label_text
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import COLUMN_NAMES
 from treegram.graphs.digest import digest_each

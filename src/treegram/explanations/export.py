@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._core.errors import ParameterError
 from treegram._core.files import replacing
 from treegram._core.optional import optional_module
 from treegram._core.text import label_text
 from treegram._core.types import Floats
+from treegram.exceptions import ParameterError
 from treegram.explanations.drawing import check_molecule
 from treegram.graphs import Graphs
 from treegram.graphs.proteins import open_structure

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from treegram._core.errors import ParameterError
 from treegram._core.files import replacing
 from treegram._core.html import render
 from treegram._core.optional import matplotlib_module, new_axes
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import ParameterError
 from treegram.explanations.drawing import hex_color
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.distances import KernelDistances

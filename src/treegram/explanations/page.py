@@ -18,13 +18,13 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
-from treegram._core.errors import ParameterError
 from treegram._core.files import check_writable, replacing
 from treegram._core.html import render
 from treegram._core.machine import package_versions
 from treegram._core.parallel import one_blas_thread, track
 from treegram._core.text import counted
 from treegram._core.types import Floats
+from treegram.exceptions import ParameterError
 from treegram.explanations.contributions import Contrast, Explanation, split_model
 from treegram.explanations.drawing import (
     MOLECULE_LIMIT,

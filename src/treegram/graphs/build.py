@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs.check import (
     COLUMN_NAMES,
     ROWS,

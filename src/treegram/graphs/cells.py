@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.errors import DatasetError
 from treegram._core.optional import optional_module
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import DatasetError
 
 MISSING = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "?"})
 DELIMITERS = {".csv": ",", ".tsv": "\t"}

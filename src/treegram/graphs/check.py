@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import DatasetError, InvalidGraphError
 
 # The fields with one row per node, arc or graph. Selecting, joining and comparing collections loop over them.
 ROWS = {

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import check
 from treegram.graphs.build import check_collection, compress_edges, join_fields, ranges, stack_vectors
 from treegram.graphs.from_libraries import FromLibraries

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.types import Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs.collection import Graphs
 
 _NAMES = ("graph_names", "node_names")  # there may be many of these; column names are few

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.errors import DatasetError
 from treegram._core.text import counted
 from treegram._core.types import Ints
+from treegram.exceptions import DatasetError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import CellTable, convert_cells, find_column, is_missing
 

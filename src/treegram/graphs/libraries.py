@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.optional import optional_module
 from treegram._core.types import Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.check import Finder, check_count, shift_edges
 from treegram.graphs.tables import NamedColumns, as_column, build_graphs, list_names

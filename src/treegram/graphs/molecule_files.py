@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treegram._core.errors import DatasetError
 from treegram._core.optional import optional_module
+from treegram.exceptions import DatasetError
 from treegram.graphs.cells import (
     DELIMITERS,
     CellTable,

@@ -21,11 +21,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
-from treegram._core.errors import DatasetError, InvalidGraphError, TreegramError
 from treegram._core.parallel import run_in_processes, track
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Whole, Words, check_value, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats
+from treegram.exceptions import DatasetError, InvalidGraphError, TreegramError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import convert_cells
 from treegram.graphs.check import GROUP_END, check_names, join_groups

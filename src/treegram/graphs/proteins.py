@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.optional import optional_module
 from treegram._core.parallel import track
 from treegram._core.params import NOTHING, Allowed, Instance, Number, Words, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import DatasetError, InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.transforms import Source
 

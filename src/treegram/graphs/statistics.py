@@ -16,11 +16,11 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.bases import BaseEstimator, TransformerMixin
-from treegram._core.errors import InvalidGraphError
 from treegram._core.jit import jit
 from treegram._core.params import Allowed, Checked, Whole, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 
 __all__ = ["CodedValues", "GraphStatistics"]

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, parameters
 from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import has_no_value
 from treegram.graphs.check import as_vectors, plain_label, refuse_masked

@@ -17,10 +17,10 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.bases import BaseEstimator, TransformerMixin
-from treegram._core.errors import InvalidGraphError
 from treegram._core.params import LIST, Allowed, Checked, Number, Whole, Words, parameters
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import Finder, encode_labels
 

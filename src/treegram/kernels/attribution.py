@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from treegram._core.errors import ParameterError
 from treegram._core.types import Floats
+from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs
 from treegram.kernels.registry import KERNELS
 from treegram.pairsum.tiles import inverse_roots

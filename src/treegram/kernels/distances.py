@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._core.errors import ParameterError
 from treegram._core.optional import optional_module
 from treegram._core.params import NOTHING, Allowed, Checked, Instance, Whole, check_value, parameters
 from treegram._core.text import suggest
 from treegram._core.types import Floats
+from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.transforms import DropAttributes, ScaleAttributes
 from treegram.kernels.base import GraphKernel

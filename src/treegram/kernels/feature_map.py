@@ -13,11 +13,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.bases import BaseEstimator, TransformerMixin
-from treegram._core.errors import InvalidGraphError, ParameterError
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import FLAG, NOTHING, SEED, Checked, Instance, Whole, parameters
 from treegram._core.types import Floats
+from treegram.exceptions import InvalidGraphError, ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.attribution import row_contributions
 from treegram.kernels.base import GraphKernel, node_vectors

@@ -11,13 +11,13 @@ import numpy as np
 import sklearn
 from sklearn.base import clone
 
-from treegram._core.errors import ParameterError, StoreError
 from treegram._core.files import check_space, only_writer, scratch_folder
 from treegram._core.machine import package_versions
 from treegram._core.optional import optional_module
 from treegram._core.parallel import send_tasks
 from treegram._core.params import Whole, Words, check_value
 from treegram._core.types import Floats
+from treegram.exceptions import ParameterError, StoreError
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.digest import digest_graphs
 from treegram.kernels.base import GraphKernel

@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.jit import jit
 from treegram._core.machine import allocate
 from treegram._core.parallel import run_tasks
 from treegram._core.params import parameters
 from treegram._core.types import Hashes, Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NodePairKernel, WeightedFeatures, node_blocks

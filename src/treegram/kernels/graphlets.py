@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.jit import inlined, jit, pasted
 from treegram._core.parallel import run_tasks
 from treegram._core.params import Whole, parameters
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.kernels.base import arc_matrix
 from treegram.kernels.explicit import ExplicitKernel

@@ -16,11 +16,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from treegram._core.errors import ParameterError
 from treegram._core.machine import require_gram
 from treegram._core.params import check_value
 from treegram._core.text import suggest
 from treegram._core.types import Floats
+from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs
 from treegram.kernels.input_checks import check_like_fitted
 from treegram.pairsum.tiles import complete_gram, normalize_gram

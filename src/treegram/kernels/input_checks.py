@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted, listed
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
 
-from treegram._core.errors import ParameterError
 from treegram._core.params import LIST, NOTHING, Allowed, Instance, Number, check_value, parameters
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import (

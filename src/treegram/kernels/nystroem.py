@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.bases import BaseEstimator, TransformerMixin
-from treegram._core.errors import ParameterError
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, SEED, Checked, Instance, Whole, parameters
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import ParameterError
 from treegram.graphs import as_graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import split_pipeline

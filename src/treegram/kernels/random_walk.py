@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln
 
-from treegram._core.errors import InvalidGraphError, ParameterError
 from treegram._core.machine import require
 from treegram._core.params import NOTHING, Number, Whole, Words, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats, Hashes, Ints
+from treegram.exceptions import InvalidGraphError, ParameterError
 from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel, arc_matrix
 from treegram.kernels.explicit import ExplicitKernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
-from treegram._core.errors import ParameterError
+from treegram.exceptions import ParameterError
 
 ENTRY_POINTS = "treegram.kernels"  # the group in which installed packages list their kernels, by name
 AUTO = "auto"  # in place of a kernel's name: models choose among candidates of their own

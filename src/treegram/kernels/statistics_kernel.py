@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.parallel import run_tasks
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Number, Words, parameters
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.check import column_groups
 from treegram.graphs.statistics import GraphStatistics

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.errors import ParameterError
 from treegram._core.optional import optional_module
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline, through_pipeline
 from treegram.pairsum.tiles import inverse_roots

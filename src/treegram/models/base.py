@@ -20,7 +20,6 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from treegram._core.bases import BaseEstimator
-from treegram._core.errors import ParameterError
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import (
     FLAG,
@@ -39,6 +38,7 @@ from treegram._core.params import (
 )
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.input_checks import outside_level

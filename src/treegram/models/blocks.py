@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.types import Floats, Hashes, Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.statistics import GraphStatistics
 from treegram.graphs.transforms import BinEdgeAttributes, DropAttributes, ScaleAttributes, SelectLabels
@@ -412,7 +412,8 @@ def _table(
     columns: str, group: str | None, statistics: GraphStatistics | None, graphs: Graphs
 ) -> tuple[Floats, list[str]]:
     """Return the columns as they are, and the names of those that are graph attributes."""
-    tables, names = [] if statistics is None else [statistics.transform(graphs)], []
+    tables = [] if statistics is None else [statistics.transform(graphs)]
+    names: list[str] = []
     if columns != "statistics":
         given, names = given_columns(graphs, group)
         tables.append(given)

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.errors import ParameterError
 from treegram._core.params import NOTHING, Allowed, Words
 from treegram._core.types import Floats
+from treegram.exceptions import ParameterError
 from treegram.models.base import check_fit, check_numbers
 from treegram.models.targets import TargetScale
 

@@ -23,11 +23,11 @@ from sklearn.metrics import get_scorer
 from sklearn.utils import check_array
 
 from treegram._core.bases import BaseEstimator, ClassifierMixin, RegressorMixin
-from treegram._core.errors import ParameterError
 from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs
 from treegram.kernels.grid import grid_points, parameter_names, split_pipeline, with_parameters
 from treegram.kernels.registry import AUTO, KERNELS, PRECOMPUTED

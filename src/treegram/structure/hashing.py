@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.errors import InvalidGraphError
 from treegram._core.jit import inlined, jit
 from treegram._core.text import label_text
 from treegram._core.types import Floats, Hashes, Ints
+from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.utils.multiclass import type_of_target
 
-from treegram._core.errors import StudyError
 from treegram._core.text import counted, listed
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import StudyError
 from treegram.graphs import Graphs
 from treegram.graphs.digest import digest_graphs
 from treegram.models.base import check_numbers, check_targets, encode_classes

@@ -15,8 +15,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from treegram._core.errors import StudyError
 from treegram._core.text import suggest
+from treegram.exceptions import StudyError
 
 # What outer folds keep together.
 SPLITS = {"groups": "graphs of one group", "scaffold": "molecules with the same Bemis-Murcko scaffold"}

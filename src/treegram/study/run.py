@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import make_pipeline
 
-from treegram._core.errors import StudyError
 from treegram._core.machine import available_bytes
 from treegram._core.parallel import send_tasks, track
 from treegram._core.types import Ints
 from treegram.datasets import load_tu
+from treegram.exceptions import StudyError
 from treegram.graphs import Graphs
 from treegram.graphs.transforms import TRANSFORMATIONS
 from treegram.kernels.grid import grid_points, learns_from_data, with_parameters

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from treegram._core.errors import StudyError
 from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import StudyError
 from treegram.graphs import Graphs
 from treegram.models import GraphClassifier, GraphRegressor
 from treegram.models.ridge import select_ridge

@@ -20,8 +20,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from treegram._core.errors import StoreError
 from treegram._core.machine import describe_checkout, describe_machine, package_versions
+from treegram.exceptions import StoreError
 
 T = TypeVar("T")
 

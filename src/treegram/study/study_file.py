@@ -15,9 +15,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from treegram._core.errors import ParameterError, StudyError
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Number, Whole, Words, allowed_values, check_value
 from treegram._core.text import suggest
+from treegram.exceptions import ParameterError, StudyError
 from treegram.study.protocol import (
     METRICS,
     SPLITS,

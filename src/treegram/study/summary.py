@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from treegram._core.errors import StoreError
 from treegram._core.types import Floats
+from treegram.exceptions import StoreError
 from treegram.study.metrics import Metric, main_metric, other_metrics
 from treegram.study.protocol import Comparison, Pair, Study, StudyEntry, entry_key
 from treegram.study.significance import (

@@ -33,10 +33,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
 from treegram import kernels, models
-from treegram._core.errors import ModelFileError
 from treegram._core.files import check_writable, replacing
 from treegram._core.machine import package_versions
 from treegram._core.params import Checked
+from treegram.exceptions import ModelFileError
 from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
 from treegram.graphs.proteins import ProteinGraphs

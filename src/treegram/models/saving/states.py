@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRe
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
-from treegram._core.errors import ModelFileError
+from treegram.exceptions import ModelFileError
 from treegram.graphs.digest import digest_graphs
 from treegram.graphs.fields import fields_to_graphs, graphs_to_fields
 from treegram.graphs.statistics import CodedValues, GraphStatistics
