@@ -25,7 +25,7 @@ from common import load, table
 from treegram.models import linear
 
 SIZES = (2000, 4000, 6000, 8000, 100_000)
-MOST_FOR_GRAMS = 8500  # graphs
+MOST_FOR_GRAMS = 10_500  # graphs
 SCENES = ((32, 1300, True, 10), (60, 1000, True, 0), (60, 3000, False, 0))  # graphs, nodes, vectors, labels
 
 

@@ -116,7 +116,7 @@ class ComparesWithTraining:
         self._check_one_target()  # type: ignore[attr-defined]
         if not all(len(getattr(self, name, ())) for name in self._compared):
             raise ParameterError(
-                f"This {type(self).__name__} is a linear model on rows of features, as it is for more than 8,000 graphs, and "
+                f"This {type(self).__name__} is a linear model on rows of features, as it is for more than 10,000 graphs, and "
                 "keeps no training graphs to compare with."
             )
         graphs, kernels = as_graphs(X), self._sum()[0]

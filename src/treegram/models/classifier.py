@@ -91,7 +91,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         For each kernel, the coefficients of its fitted graphs, times its weight. There is one output for two classes, and one
         for each class otherwise.
     blocks_, coefs_ : list
-        Only with more than 8,000 graphs, instead of ``kernels_``, ``dual_coefs_`` and ``train_codes_``: the blocks of rows, each
+        Only with more than 10,000 graphs, instead of ``kernels_``, ``dual_coefs_`` and ``train_codes_``: the blocks of rows, each
         with its ``name``, and their coefficients, (n_columns, n_outputs).
     intercept_ : ndarray of shape (n_outputs,)
         The number added to the weighted sums of kernels.
@@ -103,7 +103,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         Errors for ``prediction_set``, ascending: minus the probability of the true class, for each fitted graph when it
         is left out, or for the graphs of ``calibrate``.
     loo_decisions_ : ndarray of shape (n_graphs,) or (n_graphs, n_classes)
-        Leave-one-out decisions about the fitted graphs; with more than 8,000, about each when its third of them is left out.
+        Leave-one-out decisions about the fitted graphs; with more than 10,000, about each when its third of them is left out.
     loo_scores_ : dict
         What they are worth: "accuracy", "largest_class" (the accuracy of always predicting the largest class) and "auc"
         (area under the ROC curve; for more than two classes, the mean over each against the rest). A little optimistic,
@@ -125,7 +125,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     the best three are, with the strengths found on the sample. A candidate whose cost is out of proportion is left out, with
     a note in ``search_results_``. Nothing is random.
 
-    With more than 8,000 graphs, there is one linear model on sparse rows, fitted to all graphs by logistic loss, in time and memory that
+    With more than 10,000 graphs, there is one linear model on sparse rows, fitted to all graphs by logistic loss, in time and memory that
     grow linearly: colors and pairs of nodes, counts of rare ones more than of frequent ones, a piecewise linear function of each
     number of whole graphs, and mapped rows of vectors, side by side. ``kernels`` then names the kernels whose features are used; those
     without explicit ones are mapped by :class:`FeatureMap` or :class:`Nystroem`. Decisions are logarithms of odds. The model

@@ -31,7 +31,7 @@ from treegram.models.blocks import Block, fit_block
 from treegram.models.parts import Local, Parts, in_parts
 from treegram.models.search import Candidate
 
-SWITCH = 8000  # graphs; above it, automatic models are linear models on rows
+SWITCH = 10_000  # graphs; above it, automatic models are linear models on rows
 N_FOLDS = 3
 PENALTIES = (0.03, 0.1, 0.3, 1.0)
 _MOST_FOR_PENALTY = 50_000  # graphs; of more, so many are enough to choose the penalty

@@ -74,10 +74,10 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     kernels_ : list of GraphKernel or Pipeline
         The kernels of the sum, fitted; those whose share of the sum is below 0.005 are left out.
     blocks_, coefs_ : list
-        Only with more than 8,000 graphs, instead of ``kernels_``, ``dual_coef_`` and what describes the process: the blocks of rows,
+        Only with more than 10,000 graphs, instead of ``kernels_``, ``dual_coef_`` and what describes the process: the blocks of rows,
         each with its ``name``, and their coefficients, (n_columns, 1).
     alphas_ : ndarray of shape (1,)
-        With more than 8,000 graphs, the strength of regularization.
+        With more than 10,000 graphs, the strength of regularization.
     weights_ : ndarray of shape (n_kernels,)
         Their shares of the variance of the signal, which sum to 1, the largest first. :math:`w_k` is the share divided by
         the mean diagonal of :math:`K_k`, which is 1 for normalized kernels.
@@ -117,7 +117,7 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     Weights are learned on at most 600 graphs, evenly drawn from the range of the targets; coefficients, noise and scale
     on all. A candidate whose cost is out of proportion is left out, with a note in ``search_results_``. Nothing is random.
 
-    With more than 8,000 graphs, there is one linear model on sparse rows of all graphs instead, fitted by least squares, in time
+    With more than 10,000 graphs, there is one linear model on sparse rows of all graphs instead, fitted by least squares, in time
     and memory that grow linearly: see :class:`GraphClassifier`. Predictions of graphs whose third is left out choose the scale and
     the strength of regularization, and take the place of leave-one-out predictions; standard deviations are the same for all graphs,
     on the scale of the targets.
