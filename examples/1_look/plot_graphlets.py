@@ -40,5 +40,5 @@ for i, ax in enumerate(axes.flat):
         title = f"{names[column]}\n{counts[column]:,.0f}"
         tg.plot_graph(kinds, i, ax=ax, title=title)
         ax.title.set_fontsize(8)
-        ax.margins(0.25)
+        ax.collections[-1].set(sizes=[90], clip_on=False)  # the nodes
 plt.show()
