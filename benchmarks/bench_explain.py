@@ -247,12 +247,12 @@ def deleted(name: str, kernel: object) -> list[list[object]]:
 def draw(folder: Path) -> None:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = Figure(figsize=(7, 3.4), layout="constrained")
     for ax, (name, kernel) in zip(figure.subplots(1, 2), DELETED, strict=True):
         highest, drawn = deletion(kernel, name)
-        ax.plot(highest, "o-", color="C3", label="highest contributions first")
+        ax.plot(highest, "o-", color="C1", label="highest contributions first")
         ax.plot(drawn, "s--", color="0.5", label="random nodes")
-        ax.axhline(0, color="0.8", zorder=0)
+        ax.axhline(0, color="0.5", zorder=0)
         ax.set(
             xlabel="nodes deleted, of 25",
             ylabel="decision for the true class",
@@ -264,8 +264,8 @@ def draw(folder: Path) -> None:
     model = fit(tg.WLOA(), graphs[::2], y[::2])
     new = graphs[1::2]
     found = tg.explain(model, new)
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
-    for ax, index, name in zip(figure.subplots(1, 2), (20, 120), ("house", "cycle"), strict=True):
+    figure = Figure(figsize=(5.6, 6.4), layout="constrained")
+    for ax, index, name in zip(figure.subplots(2, 1), (20, 120), ("house", "cycle"), strict=True):
         tg.plot_explanation(
             found, index, ax=ax, title=f"{name}: decision {found.decisions[index]:+.2f}, above 0 for cycle"
         )
@@ -321,6 +321,9 @@ def main() -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[1] == "--figure":
-        draw(Path(sys.argv[2]))
+        from matplotlib import style
+
+        with style.context(Path(__file__).parents[1] / "docs" / "figures.mplstyle"):
+            draw(Path(sys.argv[2]))
     else:
         print(f"{machine()}\n\n{main()}")

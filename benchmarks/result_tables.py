@@ -186,6 +186,8 @@ def ranks_in_words(study: str, results: Path) -> str:
 
 def draw_ranks(study: str, results: Path, path: Path) -> None:
     """Draw two diagrams of ranks, one below the other, as PNG with a description."""
+    from matplotlib import rcParams
+    from matplotlib.colors import same_color
     from matplotlib.figure import Figure
 
     shown = rankings(study, results)
@@ -195,6 +197,9 @@ def draw_ranks(study: str, results: Path, path: Path) -> None:
     for axes, (title, ranking) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown.items(), strict=True):
         plot_ranks(ranking, axes)
         axes.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=12)
+    for artist in figure.findobj(lambda artist: hasattr(artist, "get_color")):  # black on a dark page is not visible
+        if same_color(artist.get_color(), "#222222"):
+            artist.set_color(rcParams["text.color"])
     figure.savefig(path, dpi=130, metadata={"Description": ranks_in_words(study, results), "Software": None})
 
 
@@ -338,11 +343,14 @@ def minutes(name: str, kernel: str, results: Path) -> float:
 
 
 if __name__ == "__main__":
+    from matplotlib import style
+
     for study in STUDIES:
         summary = summary_of(ROOT / "results" / f"{study}.sqlite")
         write_report(summary, ROOT / "results" / f"{study}.md")
     page = ROOT / "docs" / "results.md"
     page.write_text(updated(page.read_text(), ROOT / "results"))
-    for study, picture in PICTURES.items():
-        draw_ranks(study, ROOT / "results", ROOT / "docs" / "_static" / picture)
+    with style.context(ROOT / "docs" / "figures.mplstyle"):
+        for study, picture in PICTURES.items():
+            draw_ranks(study, ROOT / "results", ROOT / "docs" / "_static" / picture)
     print(f"ODDCL_ST: {minutes('paper', 'ODDCL_ST', ROOT / 'results'):.1f} minutes of processor time")

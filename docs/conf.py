@@ -99,6 +99,7 @@ def setup(app: Any) -> None:
     app.connect("source-read", offer_other_files)
     app.connect("missing-reference", link_scikit_learn)
     app.connect("doctree-read", link_public_names)
+    app.connect("html-page-context", begin_with_landing_page)
 
 
 def write_inline_formula(writer: Any, node: nodes.math) -> None:
@@ -127,6 +128,13 @@ def offer_other_files(app: Any, page: str, source: list[str]) -> None:  # noqa: 
         return f"{{download}}`{link[1]} <{link[2]}>`" if leaves else link[0]
 
     source[0] = re.sub(r"\[([^\]]+)\]\((\.\./[^)#]+\.md)\)", offer, source[0])
+
+
+def begin_with_landing_page(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:  # noqa: ARG001
+    """Link the name of the project to the landing page, not to the menu, which is an empty page."""
+    context["master_doc"] = "index"
+    if page == "index":
+        context["prev"] = None
 
 
 def link_scikit_learn(app: Any, environment: Any, reference: Any, content: nodes.Element) -> nodes.reference | None:  # noqa: ARG001

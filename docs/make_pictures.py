@@ -22,13 +22,13 @@ from rdkit.Chem import rdDepictor
 import treegram as tg
 
 STATIC = Path(__file__).parent / "_static"
+# Text without a box has the gray of figures.mplstyle, which is readable on any page.
 GREEN, PALE, INK = "#1b6b50", "#e3f1eb", "#222222"
 
 
 # -------------------------------------------------------------------- the molecules of the README
 
 DATA = Path(__file__).parents[1] / "examples" / "data"
-ON_BOTH = "#2f9470"  # green that is readable on white and on black
 
 
 def write_molecules() -> None:
@@ -45,14 +45,14 @@ def draw_overview() -> Any:
     model = tg.GraphRegressor().fit(graphs, y)
     explanation = tg.explain(model, drugs)
     smiles = [line.split(",")[1] for line in (DATA / "drugs.csv").read_text(encoding="utf-8").splitlines()[1:5]]
-    figure, panels = plt.subplots(2, 2, figsize=(6, 4.2), layout="constrained")
+    figure, panels = plt.subplots(2, 2, figsize=(6, 3.6), layout="constrained")
     values = model.predict(drugs)
     for i, axes in enumerate(panels.flat):
         molecule = Chem.MolFromSmiles(smiles[i])
         rdDepictor.Compute2DCoords(molecule, canonOrient=True)
         positions = molecule.GetConformer().GetPositions()[:, :2]
         tg.plot_explanation(explanation, i, layout=positions, ax=axes, title="", colorbar=False)
-        axes.set_title(f"{drugs.graph_names[i]}: {values[i]:.1f}", color=ON_BOTH, fontsize=14, fontweight="bold")
+        axes.set_title(f"{drugs.graph_names[i]}: {values[i]:.1f}", color="C0", fontsize=14, fontweight="bold")
     return figure
 
 
@@ -73,40 +73,33 @@ def draw_page(name: str) -> list[Any]:
 # -------------------------------------------------------------------- which kernel
 
 QUESTIONS = {  # (x, y): text
-    (3.4, 9.0): "Do the nodes carry vectors\nthat could matter?",
-    (6.9, 7.0): "More than about\n10,000 graphs?",
-    (4.6, 5.0): "Are the vectors coordinates,\neach graph in its own frame?",
+    (1.9, 9.2): "Do the nodes carry vectors\nthat could matter?",
+    (3.9, 6.9): "More than about\n10,000 graphs?",
+    (3.1, 3.9): "Are the vectors coordinates,\neach graph in its own frame?",
 }
 ANSWERS = {
-    (0.9, 7.0): "WL, WLOA\n\nODDST for readable trees\nNSPDK for pairs of balls",
-    (9.4, 5.0): "FeatureMap\nand a linear model,\nchunk by chunk",
-    (2.2, 2.6): "CentroidDistance,\nthen ODDCL or WLCL",
-    (7.0, 2.6): "WLCL and ODDCL, raw and\nafter ScaleAttributes:\nGraphSVC([...]) compares them",
+    (0.8, 6.6): "WL, WLOA\n\nODDST for\nreadable trees\n\nNSPDK for\npairs of balls",
+    (5.7, 5.4): "FeatureMap and\na linear model,\nchunk by chunk",
+    (1.3, 1.6): "CentroidDistance,\nthen ODDCL or WLCL",
+    (4.6, 1.6): "WLCL and ODDCL, raw and\nafter ScaleAttributes:\nGraphSVC([...])\ncompares them",
 }
 ARROWS = [
-    ((3.4, 9.0), (0.9, 7.0), "no"),
-    ((3.4, 9.0), (6.9, 7.0), "yes"),
-    ((6.9, 7.0), (9.4, 5.0), "yes"),
-    ((6.9, 7.0), (4.6, 5.0), "no"),
-    ((4.6, 5.0), (2.2, 2.6), "yes"),
-    ((4.6, 5.0), (7.0, 2.6), "no"),
+    ((1.9, 9.2), (0.8, 7.6), "no"),
+    ((1.9, 9.2), (3.9, 6.9), "yes"),
+    ((3.9, 6.9), (5.7, 5.4), "yes"),
+    ((3.9, 6.9), (3.1, 3.9), "no"),
+    ((3.1, 3.9), (1.3, 1.6), "yes"),
+    ((3.1, 3.9), (4.6, 1.6), "no"),
 ]
 
 
 def draw_decision() -> Any:
     """Draw three questions that lead to a kernel."""
-    figure, axes = plt.subplots(figsize=(9.6, 6.2))
+    figure, axes = plt.subplots(figsize=(5.6, 5.6))
     for start, end, word in ARROWS:
-        axes.annotate("", end, start, arrowprops={"arrowstyle": "-", "color": "0.55", "linewidth": 1.6}, zorder=1)
-        middle = 0.5 * np.add(start, end)
-        axes.text(
-            *middle,
-            word,
-            ha="center",
-            va="center",
-            color=INK,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 2},
-        )
+        axes.annotate("", end, start, arrowprops={"arrowstyle": "-", "color": GRAY, "linewidth": 1.6}, zorder=1)
+        circle = {"boxstyle": "round,pad=0.25", "facecolor": PALE, "edgecolor": "none"}
+        axes.text(*(0.5 * np.add(start, end)), word, ha="center", va="center", color=INK, bbox=circle, zorder=3)
     for boxes, style in (
         (QUESTIONS, {"facecolor": "white", "edgecolor": GREEN}),
         (ANSWERS, {"facecolor": PALE, "edgecolor": "none"}),
@@ -114,7 +107,7 @@ def draw_decision() -> Any:
         for place, text in boxes.items():
             box = {"boxstyle": "round,pad=0.6", "linewidth": 1.6, **style}
             axes.text(*place, text, ha="center", va="center", fontsize=11, color=INK, bbox=box, zorder=2)
-    axes.set(xlim=(-0.9, 11), ylim=(1.6, 9.7))
+    axes.set(xlim=(-0.35, 6.9), ylim=(0.5, 9.9))
     axes.axis("off")
     figure.subplots_adjust(0, 0, 1, 1)
     return figure
@@ -129,10 +122,10 @@ POSITIONS = {0: (0, 0), 1: (0.8, 0.7), 2: (0.8, -0.7), 3: (1.6, 0), 4: (2.6, 0),
 ORANGE, GRAY = "#d55e00", "0.55"
 
 
-def _panels(*titles: str, width: float = 3.1, height: float = 2.1) -> tuple[Any, Any]:
+def _panels(*titles: str, width: float = 2.1, height: float = 1.9) -> tuple[Any, Any]:
     figure, panels = plt.subplots(1, len(titles), figsize=(width * len(titles), height), layout="constrained")
     for axes, title in zip(panels, titles, strict=True):
-        axes.set_title(title, color=INK)
+        axes.set_title(title)
         axes.set_aspect("equal")
         axes.margins(0.16)
         axes.axis("off")
@@ -144,14 +137,14 @@ def _draw_nodes(axes: Any, positions: Any, edges: Any, texts: Any, fill: Any, da
     for a, b in edges:
         axes.plot(*zip(positions[a], positions[b], strict=True), color=GRAY, linewidth=1.5, zorder=1)
     for node, (x, y) in positions.items():
-        axes.scatter(x, y, s=330, color=fill.get(node, PALE), edgecolors=GREEN, linewidths=1.2, zorder=2)
+        axes.scatter(x, y, s=190, color=fill.get(node, PALE), edgecolors=GREEN, linewidths=1.2, zorder=2)
         color = "white" if node in dark else INK
-        axes.text(x, y, texts.get(node, ""), ha="center", va="center_baseline", color=color, zorder=3)
+        axes.text(x, y, texts.get(node, ""), ha="center", va="center_baseline", fontsize=9, color=color, zorder=3)
 
 
 def draw_trees() -> Any:
     """Draw a graph, the shortest paths from one of its nodes, and the tree that they make."""
-    figure, panels = _panels("a graph", "shortest paths from one node", "as a tree, with a copy for each path")
+    figure, panels = _panels("a graph", "shortest paths\nfrom one node", "as a tree, with\na copy for each path")
     root = {0: GREEN}
     _draw_nodes(panels[0], POSITIONS, EDGES, LABELS, root, dark={0})
     levels = {0: (0, 0), 5: (-1, -1), 2: (0, -1), 1: (1, -1), 3: (0.5, -2)}
@@ -163,7 +156,7 @@ def draw_trees() -> Any:
 
 def draw_colors() -> Any:
     """Draw the Weisfeiler-Lehman colors of the atoms of phenol after zero, one and two steps."""
-    figure, panels = _panels("labels", "colors after one step", "colors after two steps")
+    figure, panels = _panels("labels", "colors after\none step", "colors after\ntwo steps")
     labels = dict(enumerate("CCCCCCO"))
     graph = nx.cycle_graph(6)
     graph.add_edge(0, 6)
@@ -171,7 +164,7 @@ def draw_colors() -> Any:
     colors = dict(labels)
     for axes in panels:
         known = list(dict.fromkeys(colors[node] for node in [3, 6, 0, 1]))
-        fill = {node: gallery_style.COLORS[known.index(color)] for node, color in colors.items()}
+        fill = {node: f"C{known.index(color)}" for node, color in colors.items()}
         _draw_nodes(axes, positions, graph.edges, labels, fill, dark=set(labels))
         colors = {node: repr((colors[node], sorted(colors[other] for other in graph[node]))) for node in labels}
     return figure
@@ -179,7 +172,7 @@ def draw_colors() -> Any:
 
 def draw_paths() -> Any:
     """Draw a shortest path, a pair of nodes with its distance, and a walk."""
-    figure, panels = _panels("positions on a shortest path", "two ends and their distance", "a walk may turn back")
+    figure, panels = _panels("positions on\na shortest path", "two ends and\ntheir distance", "a walk may\nturn back")
     path = [5, 0, 1, 3]
     _draw_nodes(
         panels[0], POSITIONS, EDGES, dict(zip(path, "1234", strict=True)), dict.fromkeys(path, GREEN), dark=path
@@ -215,18 +208,18 @@ def draw_paths() -> Any:
 def draw_subgraphs() -> Any:
     """Draw all connected graphs of two to four nodes."""
     graphs = [graph for graph in nx.graph_atlas_g() if 2 <= len(graph) <= 4 and nx.is_connected(graph)]
-    figure, panels = _panels(*[""] * len(graphs), width=1.05, height=1.1)
+    figure, panels = _panels(*[""] * len(graphs), width=0.75, height=0.8)
     for axes, graph in zip(panels, graphs, strict=True):
         _draw_nodes(axes, nx.circular_layout(graph), graph.edges, {}, {})
         for dots in axes.collections:
-            dots.set_sizes([70])
+            dots.set_sizes([45])
         axes.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
     return figure
 
 
 def draw_pairs() -> Any:
     """Draw two balls of radius 1 in a graph, with the distance of their centers."""
-    figure, axes = plt.subplots(figsize=(7, 2.3), layout="constrained")
+    figure, axes = plt.subplots(figsize=(6, 2.1), layout="constrained")
     places = {
         0: (0, 0.7),
         1: (0, -0.7),
@@ -248,13 +241,13 @@ def draw_pairs() -> Any:
         (4.6, -0.25),
         arrowprops={
             "arrowstyle": "<->",
-            "color": INK,
+            "color": GRAY,
             "linestyle": ":",
             "connectionstyle": "arc3,rad=-0.2",
             "linewidth": 1.4,
         },
     )
-    axes.text(2.8, -0.85, "distance 3", ha="center", va="center", color=INK)
+    axes.text(2.8, -0.85, "distance 3", ha="center", va="center")
     axes.set_aspect("equal")
     axes.margins(0.08, 0.3)
     axes.axis("off")
@@ -268,11 +261,11 @@ def draw_sum() -> Any:
     few = few[np.argsort(y[few], kind="stable")]
     kernels = {"WLCL(2)": tg.WLCL(2), "StatisticsKernel()": tg.StatisticsKernel()}
     kernels["KernelSum of both"] = tg.KernelSum(list(kernels.values()))
-    figure, panels = _panels(*kernels, width=2.6, height=2.5)
+    figure, panels = _panels(*kernels, width=2.1, height=2.1)
     for axes, kernel, sign in zip(panels, kernels.values(), ["+", "=", ""], strict=True):
         axes.imshow(kernel.fit_transform(graphs[few]), cmap="Greens", interpolation="none")
         axes.margins(0)
-        axes.text(1.08, 0.5, sign, transform=axes.transAxes, ha="center", va="center", fontsize=16, color=INK)
+        axes.text(1.08, 0.5, sign, transform=axes.transAxes, ha="center", va="center", fontsize=16)
     return figure
 
 
@@ -297,13 +290,6 @@ def save(figure: Any, name: str, dpi: int) -> None:
     """Write a figure as PNG with 256 colors: a third of the size, and it looks the same."""
     with BytesIO() as file:
         figure.savefig(file, dpi=dpi)
-        Image.open(file).convert("RGB").quantize(256).save(STATIC / name, optimize=True)
-
-
-def save_transparent(figure: Any, name: str, dpi: int) -> None:
-    """Write a figure as PNG with 256 colors and no background, for pages in light and in dark mode."""
-    with BytesIO() as file:
-        figure.savefig(file, dpi=dpi, transparent=True)
         Image.open(file).convert("RGBA").quantize(256).save(STATIC / name, optimize=True)
 
 
@@ -312,7 +298,7 @@ if __name__ == "__main__":
     gallery_style.use()
     mpl.rcParams["svg.hashsalt"] = "treegram"  # without it, ids are random
     write_molecules()
-    save_transparent(draw_overview(), "overview.png", dpi=200)
+    save(draw_overview(), "overview.png", dpi=120)
     draw_decision().savefig(STATIC / "which_kernel.svg", metadata={"Date": None})
     for family, draw in FAMILIES.items():
         draw().savefig(STATIC / f"kernels_{family}.svg", metadata={"Date": None})
@@ -320,4 +306,5 @@ if __name__ == "__main__":
         save(picture, f"tutorial_{number}.png", dpi=80)
     save(draw_page("explore.md")[0], "explore.png", dpi=80)
     (molecule,) = draw_page("molecules.md")
-    save(molecule, "molecule.png", dpi=110)
+    with mpl.rc_context({"savefig.transparent": False, "savefig.facecolor": "white"}):  # RDKit draws on white
+        save(molecule, "molecule.png", dpi=110)

@@ -323,6 +323,30 @@ def test_first_block_prints_what_its_comment_says(page, capsys):
     assert capsys.readouterr().out.strip() == printed
 
 
+def test_colors_of_figures_can_be_seen_on_light_and_on_dark_pages():
+    """At least 3 to 1, as the guidelines for accessible content ask of graphics, and 4 to 1 for text."""
+    mpl = pytest.importorskip("matplotlib")
+    style = mpl.rc_params_from_file(DOCS / "figures.mplstyle", use_default_template=False)
+    assert style["savefig.transparent"]
+
+    def brightness(color):
+        parts = np.array(mpl.colors.to_rgb(color))
+        return (
+            np.where(parts <= 0.04, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722] + 0.05
+        )
+
+    for color in [*style["axes.prop_cycle"].by_key()["color"], style["text.color"]]:
+        least = 4 if color == style["text.color"] else 3
+        assert brightness("white") / brightness(color) > least, color
+        assert brightness(color) / brightness("#131416") > least, color  # the dark pages of furo
+
+
+@pytest.mark.parametrize("picture", sorted(DOCS.glob("_static/*.png")), ids=lambda path: path.name)
+def test_pictures_have_no_background(picture):
+    corner = pytest.importorskip("PIL.Image").open(picture).convert("RGBA").getpixel((0, 0))
+    assert corner[3] == (255 if picture.name == "molecule.png" else 0)  # RDKit draws on white
+
+
 def test_gallery_examples_have_a_title_a_plot_and_no_download():
     assert len(EXAMPLES) >= 18
     for example in EXAMPLES:

@@ -19,11 +19,11 @@ chosen = np.flatnonzero(np.isin(y, [0, 1, 4, 6]))[:240]
 graphs, y = graphs[chosen], y[chosen]
 K = tg.ODDCL(depth=2).fit_transform(graphs)
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
+fig, (above, below) = plt.subplots(2, 1, figsize=(6.4, 9.6), layout="constrained")
 places = KernelPCA(2, kernel="precomputed").fit_transform(K)
 colors = plt.get_cmap("tab10")(y)
-left.scatter(*places.T, c=colors, s=22, alpha=0.8)
-left.set(
+above.scatter(*places.T, c=colors, s=22, alpha=0.8)
+above.set(
     xlabel="component 1",
     ylabel="component 2",
     title="240 digits, kernel PCA of ODDCL",
@@ -38,14 +38,14 @@ for graph, position, color in zip(graphs, places, colors, strict=True):
     taken.append(position)
     pixels = graph.attributes[:, [1, 0]] * [1, -1]
     pixels = position + 0.006 * (pixels - pixels.mean(axis=0))
-    right.add_collection(
+    below.add_collection(
         LineCollection(pixels[graph.edges()], colors=[color], linewidths=1.3)
     )
-right.set(
-    xlim=left.get_xlim(),
-    ylim=left.get_ylim(),
-    xlabel=left.get_xlabel(),
-    ylabel=left.get_ylabel(),
+below.set(
+    xlim=above.get_xlim(),
+    ylim=above.get_ylim(),
+    xlabel=above.get_xlabel(),
+    ylabel=above.get_ylabel(),
     title=f"{len(taken)} of them, drawn as graphs",
 )
 plt.show()

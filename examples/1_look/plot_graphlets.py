@@ -32,7 +32,7 @@ names = rows.get_feature_names_out()
 own = rows.transform(kinds).toarray()
 sizes = np.array([kinds.sizes[column > 0].min() for column in own.T])
 
-fig, axes = plt.subplots(4, 8, figsize=(14, 8), layout="constrained")
+fig, axes = plt.subplots(8, 4, figsize=(6.4, 9.6), layout="constrained")
 for i, ax in enumerate(axes.flat):
     ax.axis("off")
     if i < len(kinds):
@@ -40,4 +40,5 @@ for i, ax in enumerate(axes.flat):
         title = f"{names[column]}\n{counts[column]:,.0f}"
         tg.plot_graph(kinds, i, ax=ax, title=title)
         ax.title.set_fontsize(8)
+        ax.collections[-1].set(sizes=[90], clip_on=False)  # the nodes
 plt.show()

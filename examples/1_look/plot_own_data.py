@@ -47,9 +47,9 @@ names += ["urea"]
 
 K = tg.ODDCL(depth=2).fit_transform(graphs)
 
-fig = plt.figure(figsize=(11, 5.2), layout="constrained")
-drawings, matrix = fig.subfigures(1, 2, width_ratios=[1, 1.15])
-for i, ax in enumerate(drawings.subplots(3, 2).flat):
+fig = plt.figure(figsize=(6.4, 8.4), layout="constrained")
+drawings, matrix = fig.subfigures(2, 1, height_ratios=[1, 2])
+for i, ax in enumerate(drawings.subplots(2, 3).flat):
     tg.plot_graph(graphs, i, ax=ax, title=names[i])
 ax = matrix.subplots()
 tg.plot_gram(

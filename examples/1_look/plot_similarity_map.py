@@ -5,7 +5,7 @@ A map of similarities
 A Gram matrix has the similarity of every pair of graphs. Sorted by class, it shows at a glance what a kernel sees.
 
 The graphs are handwritten digits: inked pixels are nodes, neighboring pixels are joined by edges, and each node
-carries its position and its ink as a vector. The left kernel sees the shape of the graphs alone. The right one also
+carries its position and its ink as a vector. The first kernel sees the shape of the graphs alone. The second also
 compares the vectors.
 """
 
@@ -21,7 +21,7 @@ kernels = {
     "ODDCL: shape and vectors": tg.ODDCL(depth=2),
 }
 
-fig, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(5.6, 9.6), layout="constrained")
 for ax, (title, kernel) in zip(axes, kernels.items(), strict=True):
     tg.plot_gram(kernel.fit_transform(graphs), y, ax=ax, title=title)
 fig.suptitle("300 handwritten digits, sorted by digit")

@@ -30,15 +30,15 @@ names = np.array(features.get_feature_names_out())
 order = np.argsort(weights)
 largest = np.concatenate([order[:5], order[-5:]])
 
-fig = plt.figure(figsize=(11, 4.8), layout="constrained")
-bars, trees = fig.subfigures(1, 2, width_ratios=[1.1, 1])
+fig = plt.figure(figsize=(6.4, 6.4), layout="constrained")
+bars, trees = fig.subfigures(2, 1, height_ratios=[1.5, 1])
 ax = bars.subplots()
 ax.barh(
     names[largest],
     weights[largest],
     color=np.where(weights[largest] > 0, "#b5482f", "#2f6db5"),
 )
-ax.axvline(0, color="0.3", linewidth=0.8)
+ax.axvline(0, color="0.5", linewidth=0.8)
 ax.set(
     xlabel="weight: house (left), cycle (right)",
     title="The five trees that matter most for each motif",

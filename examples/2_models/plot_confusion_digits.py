@@ -3,7 +3,7 @@ Which classes are confused?
 ===========================
 
 :class:`treegram.GraphSVC` chooses the kernel's parameters and C by cross-validation, and then predicts new graphs. The
-confusion matrix shows which digits it mistakes for which, and the drawings on the right show some that it gets wrong.
+confusion matrix shows which digits it mistakes for which, and the drawings below it show some that it gets wrong.
 """
 
 import matplotlib.pyplot as plt
@@ -21,30 +21,20 @@ predicted = model.predict(graphs[test])
 print(model.best_params_)
 
 # %%
-fig = plt.figure(figsize=(11, 5.5), layout="constrained")
-left, right = fig.subfigures(1, 2, width_ratios=[1.25, 1])
+fig = plt.figure(figsize=(6.4, 9.6), layout="constrained")
+above, below = fig.subfigures(2, 1, height_ratios=[2, 1])
 ConfusionMatrixDisplay.from_predictions(
-    y[test], predicted, ax=left.subplots(), cmap="Blues", colorbar=False
+    y[test], predicted, ax=above.subplots(), cmap="Blues", colorbar=False
 )
 
-wrong = np.flatnonzero(predicted != y[test])[:9]
-right.suptitle("Digits that were misread")
-for ax, i in zip(right.subplots(3, 3).flat, wrong, strict=False):
+wrong = np.flatnonzero(predicted != y[test])[:8]
+below.suptitle("Digits that were misread")
+for ax, i in zip(below.subplots(2, 4).flat, wrong, strict=False):
     graph = graphs[test][i]
     row, column, ink = graph.attributes.T
     for a, b in graph.edges():
-        ax.plot(column[[a, b]], -row[[a, b]], color="0.75", linewidth=1, zorder=1)
-    ax.scatter(
-        column,
-        -row,
-        c=ink,
-        cmap="Greys",
-        vmin=0,
-        s=35,
-        edgecolors="0.3",
-        linewidths=0.5,
-        zorder=2,
-    )
+        ax.plot(column[[a, b]], -row[[a, b]], color="0.5", linewidth=1, zorder=1)
+    ax.scatter(column, -row, s=15 * ink, color="C0", zorder=2)
     ax.set_title(f"{y[test][i]} read as {predicted[i]}", fontsize=10)
     ax.set_aspect("equal")
     ax.margins(0.15)

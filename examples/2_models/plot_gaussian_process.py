@@ -39,7 +39,7 @@ mean, std = model.predict(asked, return_std=True)
 print(model.best_params_)
 
 # %%
-fig, ax = plt.subplots(figsize=(8.5, 4.6), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
 ax.fill_between(
     asked_at,
     mean - 1.645 * std,

@@ -24,7 +24,7 @@ graphs, y = graphs[is_kept], y[is_kept]
 train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
 names = np.array(["common", "rare"])
 
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(7, 3.9), layout="constrained")
 options = {
     "default": {},
     "balanced": {"class_weight": "balanced", "scoring": "balanced_accuracy"},
@@ -36,7 +36,7 @@ for ax, (title, option) in zip(axes, options.items(), strict=True):
     predicted = model.fit(graphs[train], y[train]).predict(graphs[test])
     balanced = balanced_accuracy_score(y[test], predicted)
     accuracy = np.mean(predicted == y[test])
-    title = f"{title}: accuracy {accuracy:.0%}, balanced {balanced:.0%}"
+    title = f"{title}\naccuracy {accuracy:.0%}, balanced {balanced:.0%}"
     ConfusionMatrixDisplay.from_predictions(
         names[y[test]], names[predicted], ax=ax, cmap="Blues", colorbar=False
     )

@@ -40,7 +40,7 @@ kernels = {
 sees_vectors = {"ODDCL", "WLCL", "GraphHopper"}
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 
-fig, axes = plt.subplots(1, 3, figsize=(12, 3.8), sharey=True, layout="constrained")
+fig, axes = plt.subplots(3, 1, figsize=(6.4, 8.4), sharex=True, layout="constrained")
 for ax, (title, (graphs, y)) in zip(axes, data.items(), strict=True):
     ax.axvline(np.bincount(y).max() / len(y), color="0.6", linestyle="--", linewidth=1)
     for row, (name, kernel) in enumerate(kernels.items()):
@@ -50,9 +50,10 @@ for ax, (title, (graphs, y)) in zip(axes, data.items(), strict=True):
         color = "C0" if name in sees_vectors else "C1"
         ax.scatter(scores, [row] * len(scores), color=color, alpha=0.35, s=22)
         ax.scatter(scores.mean(), row, color=color, s=75, edgecolors="white", zorder=3)
-    ax.set(xlim=(0, 1.04), title=title, xlabel="accuracy")
-axes[0].set_yticks(range(len(kernels)), kernels)
-axes[0].invert_yaxis()
+    ax.set(xlim=(0, 1.04), title=title)
+    ax.set_yticks(range(len(kernels)), kernels)
+    ax.invert_yaxis()
+axes[-1].set_xlabel("accuracy")
 axes[0].scatter([], [], color="C0", label="labels, shape and vectors")
 axes[0].scatter([], [], color="C1", label="labels and shape")
 fig.legend(loc="outside lower center", ncols=2, frameon=False)

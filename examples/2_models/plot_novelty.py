@@ -28,13 +28,13 @@ accepted, rejected = score[is_zero] > 0, score[~is_zero] < 0
 print(f"accepted zeros: {accepted.mean():.0%}, rejected others: {rejected.mean():.0%}")
 
 # %%
-fig = plt.figure(figsize=(11, 4.2), layout="constrained")
-left, right = fig.subfigures(1, 2, width_ratios=[1.4, 1])
-ax = left.subplots()
+fig = plt.figure(figsize=(6.4, 7.6), layout="constrained")
+above, below = fig.subfigures(2, 1)
+ax = above.subplots()
 bins = np.linspace(score.min(), score.max(), 40)
 ax.hist(score[~is_zero], bins, color="C1", alpha=0.75, label="other digits")
 ax.hist(score[is_zero], bins, color="C0", alpha=0.75, label="zeros")
-ax.axvline(0, color="0.2", linestyle="--", linewidth=1)
+ax.axvline(0, color="0.5", linestyle="--", linewidth=1)
 ax.set(
     xlabel="decision: unusual (left), normal (right)",
     ylabel="graphs",
@@ -42,21 +42,12 @@ ax.set(
 )
 ax.legend(frameon=False)
 
-right.suptitle("Most normal graphs (top), most unusual zeros (bottom)")
+below.suptitle("Most normal graphs (top), most unusual zeros (bottom)")
 order = np.argsort(-score)
 unusual_zeros = np.flatnonzero(is_zero)[np.argsort(score[is_zero])][:3]
-for ax, i in zip(right.subplots(2, 3).flat, [*order[:3], *unusual_zeros], strict=True):
+for ax, i in zip(below.subplots(2, 3).flat, [*order[:3], *unusual_zeros], strict=True):
     row, column, ink = new[i].attributes.T
-    ax.scatter(
-        column,
-        -row,
-        c=ink,
-        cmap="Greys",
-        vmin=0,
-        s=42,
-        edgecolors="0.3",
-        linewidths=0.5,
-    )
+    ax.scatter(column, -row, s=15 * ink, color="C0")
     ax.set_title(f"{score[i]:+.2f}", fontsize=10)
     ax.set_aspect("equal")
     ax.margins(0.15)

@@ -42,7 +42,7 @@ scores = [
     for step in steps.values()
 ]
 
-fig, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.8, 4), layout="constrained")
 ax.boxplot(
     scores,
     orientation="horizontal",
@@ -53,7 +53,7 @@ ax.boxplot(
 )
 ax.set_yticks(range(1, len(steps) + 1), steps)
 ax.axvline(1 / 3, color="0.6", linestyle="--", linewidth=1)
-ax.text(1 / 3, 5.4, "largest class ", color="0.4", ha="right")
+ax.text(1 / 3, 5.4, "largest class ", ha="right")
 ax.invert_yaxis()
 ax.set(
     xlim=(0, 1.02),

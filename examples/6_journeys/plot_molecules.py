@@ -55,7 +55,7 @@ for name, value, error in zip(new.graph_names[:5], mean, std, strict=False):
 
 order = np.argsort(mean)
 inside = np.abs(y_new - mean) <= 2 * std
-fig, ax = plt.subplots(figsize=(9, 4.4), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
 ax.errorbar(
     range(len(mean)),
     mean[order],

@@ -39,6 +39,6 @@ print(", ".join(sorted(path.name for path in folder.glob("*/*"))))
 
 with Store.open(store) as results:
     summary = summarize(results)
-fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 3), facecolor="white", layout="constrained")
 plot_scores(summary, "synthetic", ax=ax)
 plt.show()

@@ -63,7 +63,7 @@ explanation.to_html(folder / "page.html", y=y[40:], title="Binding sites")
 graph = graphs[41]
 values = -explanation.node_contributions[1]  # above 0 for the first class, binding
 colors = np.where(values > 0, "#b2182b", "#2166ac")
-fig, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 ax.bar(range(len(values)), values, color=colors)
 ax.set_xticks(range(len(values)), graph.node_names, rotation=90, fontsize=8)
 ax.axhline(0, color="0.6", linewidth=0.8)
