@@ -69,7 +69,7 @@ VARIANTS = {
         {"length_kernel": "brownian", "use_labels": True},
         *NODE_KERNEL_VARIANTS,
     ],
-    "StatisticsKernel": [{"scaling": "robust"}, {"column_kernel": "rbf", "width": 2.0}],
+    "StatisticsKernel": [{"width": 2.0}],
     "WL": [{"n_iterations": 0}, {"use_edge_labels": True}, {"missing_labels": "constant"}],
     "WLCL": [{"n_iterations": 1, "use_edge_labels": True}, *NODE_KERNEL_VARIANTS],
     "WWL": [{"method": "sliced", "n_directions": 4}, {"n_iterations": 1, "use_edge_labels": True, "width": 1.0}],
