@@ -211,7 +211,7 @@ def _as_nodes(view: TreeView, codes: Hashes, size: int) -> Nodes:
     chosen = np.flatnonzero(places[view.columns] >= 0)
     columns = places[view.columns[chosen]]
     entries = (view.weights[chosen], columns, np.arange(len(chosen) + 1))
-    nodes = np.array([view.trees[i] for i in chosen], np.int64).reshape(len(chosen), size)
+    nodes = np.array([view.trees[i] for i in chosen.tolist()], np.int64).reshape(len(chosen), size)
     return Nodes(
         n_graphs=view.n_graphs,
         graph_ids=view.graph_ids[chosen],
@@ -261,7 +261,7 @@ def ordered_trees(
     phi = Phi(
         counts=sp.csr_matrix((numbers, columns, np.arange(len(trees) + 1)), shape=(len(trees), len(codes))),
         codes=codes,
-        sizes=np.array([len(trees[i]) for i in first], np.float64),
+        sizes=np.array([len(trees[i]) for i in first.tolist()], np.float64),
         seen=np.empty((len(codes), 3), np.int64),
     )
     return np.repeat(np.arange(len(graphs)), [len(count) for count in counts]), trees, phi

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -65,8 +65,6 @@ class WWL(GraphKernel):
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether a neighbor's color counts together with the label of the edge to it.
-    normalize : bool, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`, which is 1.
     random_state : int, RandomState instance or None, default=0
         Seed of the directions of "sliced"; the same number gives the same kernel.
     n_jobs : int or None, default=None
@@ -94,7 +92,7 @@ class WWL(GraphKernel):
     Both are positive semidefinite: :math:`W` is a distance of the form :math:`\sum_j |a_j - a'_j|`, between shares of colors on a
     tree, or between quantiles. The exact Wasserstein distance of vectors in more than one dimension is not of this form, and
     :math:`\exp(-W / w)` then has negative eigenvalues on public data, so it is not offered; sliced distances replace it.
-    A graph without nodes has the kernel 0 with every graph. A node without neighbors keeps its vector.
+    K(G, G) is 1 by definition, but a graph without nodes has the kernel 0 with every graph. A node without neighbors keeps its vector.
 
     References
     ----------
@@ -129,6 +127,7 @@ class WWL(GraphKernel):
     missing_labels: str = "degree"
     use_edge_labels: bool = False
     random_state: Any = 0
+    normalize: ClassVar[bool] = True  # type: ignore[misc] # not a parameter: K(G, G) is 1
 
     @property
     def learns_from_data(self) -> bool:
