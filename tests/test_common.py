@@ -47,7 +47,7 @@ VARIANTS = {
     "P2K": [
         {"mode": "hash"},
         {"n_iterations": 0},
-        {"mode": "hash", "standardize": False, "normalize": False},
+        {"mode": "hash", "normalize": False},
         {"attribute_width": "scale", "use_labels": False},
     ],
     "GIK": [
