@@ -72,7 +72,7 @@ VARIANTS = {
     "StatisticsKernel": [{"width": 2.0}],
     "WL": [{"n_iterations": 0}, {"use_edge_labels": True}, {"missing_labels": "constant"}],
     "WLCL": [{"n_iterations": 1, "use_edge_labels": True}, *NODE_KERNEL_VARIANTS],
-    "WWL": [{"method": "sliced", "n_directions": 4}, {"n_iterations": 1, "use_edge_labels": True, "width": 1.0}],
+    "WWL": [{"method": "sliced"}, {"n_iterations": 1, "use_edge_labels": True, "width": 1.0}],
     "ODDST": ODD_VARIANTS,
     "ODDCL": [
         *ODD_VARIANTS,

@@ -11,7 +11,7 @@ tile, and the matrix assembled from its tiles.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -210,6 +210,7 @@ def fill_matrix(
     """
     # Later tiles of a symmetric matrix have more rows: starting with the longest tasks keeps all workers busy.
     tasks = [(tile, (0, tile[1] if symmetric else sums.shape[-2])) for tile in reversed(tiles)]
+    results: Iterable[Any]
     if share_memory():
         shared_tasks = [(job, *task) for task in tasks]
         results = zip(tasks, run_tasks(tile_sums, shared_tasks, n_jobs=n_jobs, label=label), strict=True)
