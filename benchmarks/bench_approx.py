@@ -188,7 +188,7 @@ def run_stream(n_graphs: int) -> tuple[float, float, float, float]:
 
 
 def make_features() -> FeatureMap:
-    return FeatureMap(ODDCL(3), random_state=0, n_jobs=1)
+    return FeatureMap(ODDCL(3, n_jobs=1), random_state=0)
 
 
 def fit_stream(features: FeatureMap, n_graphs: int) -> SGDClassifier:

@@ -47,7 +47,7 @@ VARIANTS = {
     "P2K": [
         {"mode": "hash"},
         {"n_iterations": 0},
-        {"mode": "hash", "standardize": False, "normalize": False},
+        {"mode": "hash", "normalize": False},
         {"attribute_width": "scale", "use_labels": False},
     ],
     "GIK": [
@@ -69,10 +69,10 @@ VARIANTS = {
         {"length_kernel": "brownian", "use_labels": True},
         *NODE_KERNEL_VARIANTS,
     ],
-    "StatisticsKernel": [{"scaling": "robust"}, {"column_kernel": "rbf", "width": 2.0}],
+    "StatisticsKernel": [{"width": 2.0}],
     "WL": [{"n_iterations": 0}, {"use_edge_labels": True}, {"missing_labels": "constant"}],
     "WLCL": [{"n_iterations": 1, "use_edge_labels": True}, *NODE_KERNEL_VARIANTS],
-    "WWL": [{"method": "sliced", "n_directions": 4}, {"n_iterations": 1, "use_edge_labels": True, "width": 1.0}],
+    "WWL": [{"method": "sliced"}, {"n_iterations": 1, "use_edge_labels": True, "width": 1.0}],
     "ODDST": ODD_VARIANTS,
     "ODDCL": [
         *ODD_VARIANTS,

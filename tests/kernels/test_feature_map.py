@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -10,7 +11,19 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from checks import feature_names
-from treegram import ODDST, P2K, WL, WLCL, FeatureMap, ShortestPath, load_digits_graphs
+from treegram import (
+    ODDST,
+    P2K,
+    WL,
+    WLCL,
+    FeatureMap,
+    KernelDistances,
+    KernelSum,
+    Nystroem,
+    ShortestPath,
+    StatisticsKernel,
+    load_digits_graphs,
+)
 from treegram.exceptions import ParameterError
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.registry import KERNELS as KERNEL_CLASSES
@@ -61,10 +74,37 @@ def test_linear_model_learns_from_the_rows():
     assert len(search.best_estimator_[:-1].get_feature_names_out()) == search.best_estimator_[-1].coef_.shape[1]
 
 
-def test_dense_rows_can_be_dataframes():
+@pytest.mark.parametrize(
+    "rows",
+    [FeatureMap(WL(1), sparse_output=False), FeatureMap(WLCL(1), n_features=8), Nystroem(WL(1), 3)],
+    ids=["exact", "mapped", "Nystroem"],
+)
+def test_dense_rows_can_be_dataframes(rows):
     pytest.importorskip("pandas")
-    table = FeatureMap(WL(1), sparse_output=False).set_output(transform="pandas").fit_transform(MIXED)
-    assert list(table.columns) == feature_names(FeatureMap(WL(1)).fit(MIXED).kernel_)
+    expected = clone(rows).fit_transform(MIXED)
+    table = rows.set_output(transform="pandas").fit_transform(MIXED)
+    assert list(table.columns) == list(rows.get_feature_names_out())
+    np.testing.assert_array_equal(table.to_numpy(), expected)
+    if isinstance(rows, FeatureMap) and rows.map_ is None:
+        assert list(table.columns) == feature_names(FeatureMap(WL(1)).fit(MIXED).kernel_)
+
+
+def test_sparse_rows_cannot_be_dataframes():
+    pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"sparse matrix.*to a dense array"):
+        FeatureMap(WL(1)).set_output(transform="pandas").fit_transform(MIXED)
+
+
+def test_gram_matrices_stay_arrays_in_a_session_with_dataframes():
+    """Their columns are graphs, not features; a kernel whose own rows would be tables computes the same."""
+    pytest.importorskip("pandas")
+    assert not hasattr(WL(), "set_output")
+    expected = StatisticsKernel().fit_transform(MIXED)
+    with config_context(transform_output="pandas"):
+        K = StatisticsKernel().fit_transform(MIXED)
+        distances = KernelDistances(KernelSum([WL(), StatisticsKernel()])).fit_transform(MIXED)
+    assert type(K) is type(distances) is np.ndarray
+    np.testing.assert_array_equal(K, expected)
 
 
 def test_kernels_that_have_no_rows_raise():

@@ -35,7 +35,7 @@ CASES = {
     "fixed map": (ODDCLApprox(**FIXED_MAP), {"gamma": [0.1, 1.0], "depth": [1, 0]}),
     "learned map": (ODDCLApprox(method="nystroem", n_components=4, random_state=0), {"depth": [1, 0]}),
     "now fixed, now learned": (ODDCLApprox(**FIXED_MAP), {"method": ["rff", "nystroem"], "depth": [1, 0]}),
-    "learned scale": (P2K(), {"n_iterations": [2, 0], "standardize": [False, True]}),
+    "learned width": (P2K(), {"n_iterations": [2, 0], "attribute_width": ["scale", 1.0]}),
     "no one-pass parameter": (GraphHopper(), {"gamma": [0.1, 1.0], "use_labels": [True, False]}),
     "pipeline": (SCALED, {"gamma": [0.1, 1.0], "depth": [1, 0]}),
     "pipeline in a pipeline": (make_pipeline(NeighborMeans(), SCALED), {"depth": [1, 0]}),

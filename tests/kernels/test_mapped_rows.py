@@ -268,7 +268,7 @@ def test_without_attributes_one_component_is_exact():
 def test_same_seed_gives_the_same_bits_for_any_n_jobs(features, monkeypatch):
     monkeypatch.setattr(vector_sums, "NODES_PER_TASK", 30)
     graphs = some_graphs()
-    first, *others = (clone(features).set_params(n_jobs=n).fit_transform(graphs) for n in (None, 1, 2, 4))
+    first, *others = (clone(features).set_params(kernel__n_jobs=n).fit_transform(graphs) for n in (None, 1, 2, 4))
     for other in others:
         assert (other != first).sum() == 0
 

@@ -73,8 +73,6 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         Whether rows that are not hashed are sparse. Dense rows can also be tables (``set_output``), with one column per feature.
     random_state : int, RandomState instance or None, default=0
         Seed of z and of the hash. Only a number makes the columns of mapped rows reproducible.
-    n_jobs : int or None, default=None
-        Number of threads, as in joblib; None keeps the number of the kernel.
 
     Attributes
     ----------
@@ -132,7 +130,6 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         "n_features": (Whole(1), NOTHING),
         "sparse_output": (FLAG,),
         "random_state": SEED,
-        "n_jobs": (Whole(), NOTHING),
     }
 
     kernel: GraphKernel | None = field(default=None, kw_only=False)
@@ -140,7 +137,6 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
     n_features: int | None = 4096
     sparse_output: bool = True
     random_state: Any = 0
-    n_jobs: int | None = None
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
         """Learn the features of graphs, or the map of their vectors.
@@ -170,8 +166,6 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
                 "kernel of FeatureMap must be a kernel with explicit features, such as WL or ODDST, or one on labels times vectors, "
                 f"such as ODDCL or WLCL; got {kernel!r}. Nystroem takes any kernel."
             )
-        if self.n_jobs is not None:
-            kernel.set_params(n_jobs=self.n_jobs)
         self.map_: Any = None
         if isinstance(kernel, NodePairKernel):
             self._learn_map(kernel, graphs)

@@ -46,8 +46,6 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         Largest number of graphs to choose; fewer are chosen where more would only add rounding errors.
     random_state : int, RandomState instance or None, default=0
         Seed of the draws.
-    n_jobs : int or None, default=None
-        Number of threads, as in joblib; None keeps the number of the kernel.
 
     Attributes
     ----------
@@ -94,13 +92,11 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         "kernel": (Instance((BaseEstimator,), "a kernel"), NOTHING),
         "n_components": (Whole(1),),
         "random_state": SEED,
-        "n_jobs": (Whole(), NOTHING),
     }
 
     kernel: Any = field(default=None, kw_only=False)
     n_components: int = field(default=100, kw_only=False)
     random_state: Any = 0
-    n_jobs: int | None = None
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
         """Choose graphs.
@@ -183,8 +179,6 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
             raise ParameterError("Nystroem must be fitted on at least one graph; got none.")
         self.kernel_ = clone(ODDCL() if self.kernel is None else self.kernel)
         _, final = split_pipeline(self.kernel_)
-        if self.n_jobs is not None and "n_jobs" in final.get_params(deep=False):
-            final.set_params(n_jobs=self.n_jobs)
         self.kernel_.fit(graphs)
         n_most = min(self.n_components, len(graphs))
         require_rows(len(graphs), float(len(graphs)) * n_most, 2)  # twice while they grow

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._core.jit import jit
 from treegram._core.parallel import track
 from treegram._core.params import Words, parameters
 from treegram._core.types import Floats, Hashes, Ints
@@ -26,41 +26,26 @@ from treegram.structure.trees import Phi, encode, new_visit
 from treegram.structure.visits import leave, visit
 
 TIE_BREAKS = ("lexicographic", "colexicographic", "given")
-BATCH_BYTES = 32 << 20  # of the vectors along trees that are held at a time
-
-
-@dataclass(frozen=True)
-class Occurrences:
-    """Ordered trees at the nodes of some graphs, in the order of the graphs; the children of each are other trees."""
-
-    graph_ids: Ints
-    roots: Ints  # node at the root of each
-    starts: Ints  # children of tree i: the trees children[starts[i] : starts[i + 1]]
-    children: Ints
-    phi: Phi  # one row for each occurrence, with one entry: how often it counts for its tree
-
-    def nodes(self, chosen: Ints, size: int) -> Ints:
-        """Return the nodes of the chosen trees, all of the same size: shape (n_chosen, size), parents before children."""
-        nodes = np.empty((len(chosen), size), np.int64)
-        unroll(chosen, self.roots, self.starts, self.children, nodes)
-        return nodes
+BATCH_BYTES = 32 << 20  # of the vectors along trees that are in memory at a time
 
 
 @dataclass(frozen=True)
 class TreeView:
-    """Graphs as the sums over pairs of whole trees see them."""
+    """Graphs as the sums over pairs of whole trees see them: the ordered trees of each graph, each once."""
 
     n_graphs: int
-    trees: Occurrences
-    weights: Floats  # of each occurrence
+    graph_ids: Ints  # of each tree, ascending
+    trees: Sequence[tuple[int, ...]]  # the nodes of each tree, parents before children
+    phi: Phi  # one row for each tree, with one entry: how often it counts
+    weights: Floats  # of each tree
     vectors: Floats  # of each node
     node_kernel: NodeKernel
 
     @property
-    def codes(self) -> Ints:
-        """The tree of each occurrence, as an index into ``trees.phi.codes``."""
-        codes: Ints = self.trees.phi.counts.indices
-        return codes
+    def columns(self) -> Ints:
+        """The code of each tree, as an index into ``phi.codes``."""
+        columns: Ints = self.phi.counts.indices
+        return columns
 
 
 @parameters
@@ -162,11 +147,13 @@ class OrderedTrees(GraphKernel):
     use_edge_labels: bool = False
 
     def _describe(self, graphs: Graphs, grid: Grid) -> TreeView:  # noqa: ARG002 (no one-pass parameters)
-        trees = ordered_trees(graphs, self.depth, tie_break=self.tie_break, **options_of(self, *TREE_OPTIONS))
+        graph_ids, trees, phi = ordered_trees(
+            graphs, self.depth, tie_break=self.tie_break, **options_of(self, *TREE_OPTIONS)
+        )
         if not rescales(self):
-            refuse_overflow(trees.phi.sizes, self.lam, self.depth)
-        weights = weigh(trees.phi, self.lam, trees.graph_ids, rescale=rescales(self)).counts.data
-        return TreeView(len(graphs), trees, weights, *vectors_and_kernel(self, graphs))
+            refuse_overflow(phi.sizes, self.lam, self.depth)
+        weights = weigh(phi, self.lam, graph_ids, rescale=rescales(self)).counts.data
+        return TreeView(len(graphs), graph_ids, trees, phi, weights, *vectors_and_kernel(self, graphs))
 
     def _pair_sums(self, left: TreeView, right: TreeView | None) -> Floats:
         columns = left if right is None else right
@@ -179,59 +166,57 @@ class OrderedTrees(GraphKernel):
             np.fill_diagonal(K, self._self_sums(left))
         return K
 
-    def _self_sums(self, described: TreeView) -> Floats:
-        totals = np.zeros(described.n_graphs)
-        for codes, size in _batches(described.trees.phi.codes, described, described):
-            nodes = _as_nodes(described, codes, size)
-            totals += self_sums(nodes, described.node_kernel, Weighting.alike(len(codes)))[0, 0]
+    def _self_sums(self, view: TreeView) -> Floats:
+        totals = np.zeros(view.n_graphs)
+        for codes, size in _batches(view.phi.codes, view, view):
+            nodes = _as_nodes(view, codes, size)
+            totals += self_sums(nodes, view.node_kernel, Weighting.alike(len(codes)))[0, 0]
         return totals
 
 
 def _shared(left: TreeView, right: TreeView | None) -> Hashes:
     """Return the sorted codes of the trees that two different graphs, one from each side, may have in common."""
-    codes = left.trees.phi.codes
+    codes = left.phi.codes
     if right is not None:
-        return common_codes(codes, right.trees.phi.codes)
-    # A tree's occurrences are in the order of graphs: it is in several if its first and last are.
-    graphs, columns = left.trees.graph_ids, left.codes
+        return common_codes(codes, right.phi.codes)
+    # Trees are in the order of graphs: a code is in several if its first and its last are.
     first, last = np.full(len(codes), -1), np.full(len(codes), -1)
-    last[columns] = graphs
-    first[columns[::-1]] = graphs[::-1]
+    last[left.columns] = left.graph_ids
+    first[left.columns[::-1]] = left.graph_ids[::-1]
     return codes[first < last]
 
 
 def _batches(codes: Hashes, left: TreeView, right: TreeView) -> Iterator[tuple[Hashes, int]]:
     """Yield groups of codes of equal size, so small that the vectors along their trees fit into BATCH_BYTES."""
-    phi = left.trees.phi
-    sizes = phi.sizes[np.searchsorted(phi.codes, codes)]
+    sizes = left.phi.sizes[np.searchsorted(left.phi.codes, codes)]
     for size in np.unique(sizes):
         group = codes[sizes == size]
-        occurrences = sum(_occurrences(side, group) for side in (left, right))
+        n_trees = sum(_count_trees(side, group) for side in (left, right))
         step = BATCH_BYTES / (8 * size * left.vectors.shape[1])
-        parts = np.cumsum(occurrences) // max(step, 1)
+        parts = np.cumsum(n_trees) // max(step, 1)
         for part in np.split(group, np.flatnonzero(np.diff(parts)) + 1):
             yield part, int(size)
 
 
-def _occurrences(side: TreeView, codes: Hashes) -> Ints:
-    """Count the occurrences of each code."""
-    known = side.trees.phi.codes
-    return np.bincount(side.codes, minlength=len(known))[np.searchsorted(known, codes)]
+def _count_trees(view: TreeView, codes: Hashes) -> Ints:
+    """Count the trees of each code."""
+    counts = np.bincount(view.columns, minlength=len(view.phi.codes))
+    return counts[np.searchsorted(view.phi.codes, codes)]
 
 
-def _as_nodes(side: TreeView, codes: Hashes, size: int) -> Nodes:
-    """Describe occurrences of trees of one size as nodes of the engine: a tree's vectors are one long vector."""
-    known = side.trees.phi.codes
-    columns = np.full(len(known), -1, np.int64)
-    columns[np.searchsorted(known, codes)] = np.arange(len(codes))
-    columns = columns[side.codes]
-    chosen = np.flatnonzero(columns >= 0)
-    entries = (side.weights[chosen], columns[chosen], np.arange(len(chosen) + 1))
+def _as_nodes(view: TreeView, codes: Hashes, size: int) -> Nodes:
+    """Describe the trees of these codes, all of one size, as nodes of the engine: a tree's vectors are one long vector."""
+    places = np.full(len(view.phi.codes), -1, np.int64)
+    places[np.searchsorted(view.phi.codes, codes)] = np.arange(len(codes))
+    chosen = np.flatnonzero(places[view.columns] >= 0)
+    columns = places[view.columns[chosen]]
+    entries = (view.weights[chosen], columns, np.arange(len(chosen) + 1))
+    nodes = np.array([view.trees[i] for i in chosen.tolist()], np.int64).reshape(len(chosen), size)
     return Nodes(
-        n_graphs=side.n_graphs,
-        graph_ids=side.trees.graph_ids[chosen],
-        blocks=codes[columns[chosen]],
-        vectors=side.vectors[side.trees.nodes(chosen, size)].reshape(len(chosen), size * side.vectors.shape[1]),
+        n_graphs=view.n_graphs,
+        graph_ids=view.graph_ids[chosen],
+        blocks=codes[columns],
+        vectors=view.vectors[nodes].reshape(len(chosen), size * view.vectors.shape[1]),
         features=sp.csr_matrix(entries, shape=(len(chosen), len(codes))),
     )
 
@@ -239,43 +224,53 @@ def _as_nodes(side: TreeView, codes: Hashes, size: int) -> Nodes:
 # -------------------------------------------------------------------- ordered trees
 #
 # ``structure.trees`` counts trees by their labels; here each tree also lists the nodes of the graph that it consists of, with
-# children in sorted order. Subtrees are stored once. This is a plain reference implementation with dictionaries, not a fast one.
+# children in sorted order. This is a plain reference implementation with dictionaries, not a fast one.
 
 
 def ordered_trees(
     graphs: Graphs, depth: int, *, tie_break: str, counting: str, missing_labels: str, use_edge_labels: bool
-) -> Occurrences:
-    """Return all ordered trees of depth at most ``depth`` in the visits from all nodes, as ``structure.trees`` counts them.
+) -> tuple[Ints, list[tuple[int, ...]], Phi]:
+    """Return the ordered trees of depth at most ``depth`` in the visits from all nodes: the graph and the nodes of each, and counts.
 
-    Ties between equal codes are broken by the attribute vectors along the whole subtrees, compared coordinate by
-    coordinate from the first ("lexicographic") or the last ("colexicographic"), or by the nodes' numbers ("given"), the
-    only rule that depends on how the nodes are numbered.
+    They count as in ``structure.trees``. Ties between equal codes are broken by the attribute vectors along the whole subtrees,
+    compared coordinate by coordinate from the first ("lexicographic") or the last ("colexicographic"), or by the nodes' numbers
+    ("given"), the only rule that depends on how the nodes are numbered.
     """
-    builder = _Builder()
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     ranks = _ranks(graphs, tie_break)
+    counts = list[Counter[tuple[int, tuple[int, ...]]]]()  # for each graph, by the code and the nodes of a tree
     for g in track(range(len(graphs)), total=len(graphs), label="trees"):
-        builder.open(g)
         base, n = int(graphs.offsets[g]), int(graphs.sizes[g])
-        seen = new_visit(n, depth)
+        visited = new_visit(n, depth)
+        counts.append(Counter())
         for root in range(n):
-            n_visited = visit(root, min(depth, n), base, graphs.indptr, graphs.indices, seen.order, seen.distance)
-            top = int(seen.distance[seen.order[n_visited - 1]])
-            encode(n_visited, top, base, (graphs.indptr, graphs.indices), hashes, seen)
-            for v, j, tree in _build_trees(builder, graphs, base, seen, n_visited, hashes[1], ranks):
+            n_visited = visit(root, min(depth, n), base, graphs.indptr, graphs.indices, visited.order, visited.distance)
+            top = int(visited.distance[visited.order[n_visited - 1]])
+            encode(n_visited, top, base, (graphs.indptr, graphs.indices), hashes, visited)
+            for v, j, code, nodes in _visited_trees(graphs, base, visited, n_visited, hashes[1], ranks):
                 # Trees cut below the DAG's lowest level repeat the last one, as in ``trees.extra_count``.
-                distance = int(seen.distance[v])
+                distance = int(visited.distance[v])
                 again = distance if counting == "paper" else 0
                 again += depth - top if counting != "capped" else 0
-                builder.counts[tree] += 1.0 + (again if j == top - distance else 0)
-            leave(n_visited, seen.order, seen.distance)
-    return builder.close()
+                counts[g][code, nodes] += 1 + (again if j == top - distance else 0)
+            leave(n_visited, visited.order, visited.distance)
+    trees = [nodes for count in counts for _, nodes in count]
+    codes = np.array([code for count in counts for code, _ in count], np.uint64)
+    codes, first, columns = np.unique(codes, return_index=True, return_inverse=True)
+    numbers = np.array([number for count in counts for number in count.values()], np.float64)
+    phi = Phi(
+        counts=sp.csr_matrix((numbers, columns, np.arange(len(trees) + 1)), shape=(len(trees), len(codes))),
+        codes=codes,
+        sizes=np.array([len(trees[i]) for i in first.tolist()], np.float64),
+        seen=np.empty((len(codes), 3), np.int64),
+    )
+    return np.repeat(np.arange(len(graphs)), [len(count) for count in counts]), trees, phi
 
 
-def _ranks(graphs: Graphs, tie_break: str) -> list[int] | None:
-    """Return the rank of each node's vector among all vectors, equal for equal vectors; None: break ties by node number."""
+def _ranks(graphs: Graphs, tie_break: str) -> list[int]:
+    """Return the rank of each node among all nodes, by its vector or by its number; equal vectors have the same rank."""
     if tie_break == "given":
-        return None
+        return list(range(graphs.n_nodes))
     if not graphs.n_attributes or not graphs.n_nodes:
         return [0] * graphs.n_nodes
     vectors = np.asarray(graphs.attributes) + 0.0  # so that -0.0 is 0.0
@@ -284,92 +279,22 @@ def _ranks(graphs: Graphs, tie_break: str) -> list[int] | None:
     return ranks
 
 
-def _build_trees(
-    builder: _Builder, graphs: Graphs, base: int, seen: Any, n_visited: int, arc_codes: Hashes, ranks: list[int] | None
-) -> Iterator[tuple[int, int, int]]:
-    """Build T_j(v) for all nodes v of a visit, leaves first; yield v, j and the number of the tree."""
-    order, distance, codes, sizes = (array.tolist() for array in seen)
-    top, trees = distance[order[n_visited - 1]], dict[int, list[int]]()
+def _visited_trees(
+    graphs: Graphs, base: int, visited: Any, n_visited: int, arc_codes: Hashes, ranks: list[int]
+) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
+    """Yield v, j, and the code and the nodes of T_j(v), for all nodes v of a visit, leaves first."""
+    order, distance, codes, _ = (array.tolist() for array in visited)
+    top, trees = distance[order[n_visited - 1]], dict[int, list[tuple[int, ...]]]()
     for v in reversed(order[:n_visited]):
         arcs = range(graphs.indptr[base + v], graphs.indptr[base + v + 1])
         ends = [(int(arc_codes[arc]), int(graphs.indices[arc]) - base) for arc in arcs]
         ends = [(code, w) for code, w in ends if distance[w] == distance[v] + 1]
         trees[v] = []
         for j in range(top - distance[v] + 1):
-            below = [
-                ((code, codes[w][j - 1], w if ranks is None else builder.keys[trees[w][j - 1]]), w)
+            children = [
+                (code, codes[w][j - 1], [ranks[node] for node in trees[w][j - 1]], trees[w][j - 1])
                 for code, w in (ends if j else ())
             ]
-            children = tuple(trees[w][j - 1] for _, w in sorted(below, key=lambda pair: pair[0]))
-            rank = 0 if ranks is None else ranks[base + v]
-            trees[v].append(builder.find(base + v, children, codes[v][j], sizes[v][j], rank))
-            yield v, j, trees[v][j]
-
-
-@dataclass
-class _Builder:
-    """Trees by root and children, each stored once; filled graph by graph."""
-
-    graph: int = -1
-    known: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)  # of the current graph only
-    graph_ids: list[int] = field(default_factory=list)
-    roots: list[int] = field(default_factory=list)
-    children: list[tuple[int, ...]] = field(default_factory=list)
-    codes: list[int] = field(default_factory=list)
-    sizes: list[float] = field(default_factory=list)
-    counts: list[float] = field(default_factory=list)
-    keys: list[Any] = field(default_factory=list)  # nested tuples that sort like the vectors along the trees
-
-    def open(self, graph: int) -> None:
-        """Start a graph; trees of earlier graphs are no longer looked up."""
-        self.graph = graph
-        self.known = {}
-
-    def find(self, root: int, children: tuple[int, ...], code: int, size: float, rank: int) -> int:
-        """Return the number of a tree; add it if it is new."""
-        tree = self.known.setdefault((root, children), len(self.roots))
-        if tree == len(self.roots):
-            self.graph_ids.append(self.graph)
-            self.roots.append(root)
-            self.children.append(children)
-            self.codes.append(code)
-            self.sizes.append(size)
-            self.counts.append(0.0)
-            self.keys.append((rank, *(self.keys[child] for child in children)))
-        return tree
-
-    def close(self) -> Occurrences:
-        """Return all trees as arrays."""
-        n = len(self.roots)
-        codes, first, columns = np.unique(np.array(self.codes, np.uint64), return_index=True, return_inverse=True)
-        counts = sp.csr_matrix((np.array(self.counts), columns, np.arange(n + 1)), shape=(n, len(codes)))
-        sizes = np.array(self.sizes, np.float64)[first]
-        return Occurrences(
-            graph_ids=np.array(self.graph_ids, np.int64),
-            roots=np.array(self.roots, np.int64),
-            starts=np.concatenate([[0], np.cumsum([len(c) for c in self.children], dtype=np.int64)]).astype(np.int64),
-            children=np.array([tree for c in self.children for tree in c], np.int64),
-            phi=Phi(counts, codes, sizes, np.empty((len(codes), 3), np.int64)),
-        )
-
-
-# -------------------------------------------------------------------- compiled
-
-
-@jit(allocates=True)
-def unroll(chosen, roots, starts, children, nodes):
-    """Write the nodes of the chosen trees into the rows of ``nodes`` (int64), each before its children, in their order.
-
-    The children of tree i are the trees children[starts[i] : starts[i + 1]]; all chosen trees have as many nodes as a row.
-    """
-    stack = np.empty(nodes.shape[1] + 1, np.int64)
-    for row in range(len(chosen)):
-        stack[0], n_waiting, n_read = chosen[row], 1, 0
-        while n_waiting > 0:
-            n_waiting -= 1
-            tree = stack[n_waiting]
-            nodes[row, n_read] = roots[tree]
-            n_read += 1
-            for i in range(starts[tree + 1] - 1, starts[tree] - 1, -1):
-                stack[n_waiting] = children[i]
-                n_waiting += 1
+            children.sort(key=lambda child: child[:3])
+            trees[v].append((base + v, *(node for child in children for node in child[3])))
+            yield v, j, codes[v][j], trees[v][j]

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from treegram._core.machine import require
-from treegram._core.params import FLAG, Number, Whole, Words, parameters
+from treegram._core.params import Number, Whole, Words, parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import node_vectors
@@ -85,8 +85,6 @@ class P2K(HasFeatures):
         spread of densities of few attributes, so that most nodes share a bin; see Notes.
     n_samples : int, default=100
         Number of vectors at which densities are evaluated; all of them if there are fewer.
-    standardize : bool, default=True
-        Whether each attribute is shifted and scaled to mean 0 and variance 1 in the fitted graphs.
     use_labels : bool, default=True
         Whether labels count; otherwise all nodes have the same one, and shape counts only by how attributes spread.
     missing_labels : {"degree", "constant"}, default="degree"
@@ -106,7 +104,7 @@ class P2K(HasFeatures):
     n_attributes_in_ : int
         Dimension of their vectors.
     mean_, scale_ : ndarray of shape (n_attributes,)
-        What attributes are shifted and scaled by.
+        What attributes are shifted and scaled by: to mean 0 and variance 1 in the fitted graphs.
     samples_ : ndarray of shape (n_samples, n_attributes)
         The vectors, scaled, at which densities are evaluated.
     covariance_ : ndarray of shape (n_attributes, n_attributes)
@@ -118,9 +116,7 @@ class P2K(HasFeatures):
     is that of the columns and of the result.
 
     This kernel learns from the graphs that it is fitted on: mean, scale and covariance of their vectors and the sample
-    points, never from targets. Inside cross-validation it must be fitted on the training part of each fold. With
-    ``mode="hash", standardize=False`` and a number as width it learns nothing, and a row depends on its own two graphs and
-    ``random_state`` alone.
+    points, never from targets. Inside cross-validation it must be fitted on the training part of each fold.
     Draws for labels follow from their values, so labels that the fitted graphs do not have are legal in new ones.
 
     The density of a Gaussian of d attributes with mean 0 and variance 1 is at most :math:`(2 \pi)^{-d/2}`, 0.06 for three
@@ -160,7 +156,6 @@ class P2K(HasFeatures):
         "label_width": (Number(0, above=True),),
         "attribute_width": (Number(0, above=True), Words("scale")),
         "n_samples": (Whole(1),),
-        "standardize": (FLAG,),
     }
 
     n_iterations: int = field(default=4, kw_only=False)
@@ -168,15 +163,14 @@ class P2K(HasFeatures):
     label_width: float = 1e-05
     attribute_width: float | str = 1.0
     n_samples: int = 100
-    standardize: bool = True
     use_labels: bool = True
     missing_labels: str = "degree"
     random_state: Any = 0
 
     @property
     def learns_from_data(self) -> bool:
-        """True if the scale, the covariance or the sample points are those of the fitted graphs."""
-        return self.mode == "gmm" or self.standardize or self.attribute_width == "scale"
+        """Return True: the scale, the covariance and the sample points are those of the fitted graphs."""
+        return True
 
     def _feature_rows(self, graphs: Graphs) -> sp.csr_matrix:
         view = self._view_graphs(graphs)
@@ -219,11 +213,13 @@ class P2K(HasFeatures):
         vectors = vectors[np.lexsort(vectors.T[::-1])] if vectors.size else vectors
         d = vectors.shape[1]
         self.mean_, self.scale_ = np.zeros(d), np.ones(d)
-        if self.standardize and len(vectors) > 1:
+        if len(vectors) > 1:
             self.mean_, self.scale_ = _scaling(vectors)
         vectors = (vectors - self.mean_) / self.scale_
         self.samples_ = vectors[rng.permutation(len(vectors))[: self.n_samples]] if is_gmm else vectors[:0]
-        self.covariance_ = _covariance(vectors) if is_gmm else np.zeros((0, 0))
+        self.covariance_ = RIDGE * np.eye(d) if is_gmm else np.zeros((0, 0))
+        if is_gmm and d and len(vectors) > 1:
+            self.covariance_ += np.cov(vectors, rowvar=False)
         # Without attributes there is one column, the same for all nodes.
         n_columns = (len(self.samples_) if is_gmm else d) if d else 1
         self._draws = draw(rng, n_iterations, n_columns)
@@ -286,17 +282,6 @@ def _scaling(vectors: Floats) -> tuple[Floats, Floats]:
     scale: Floats = np.sqrt((((vectors - mean) / extent) ** 2).sum(axis=0) / (len(vectors) - 1)) * extent
     scale[scale == 0] = 1.0
     return mean, scale
-
-
-def _covariance(vectors: Floats) -> Floats:
-    d = vectors.shape[1]
-    covariance = RIDGE * np.eye(d)
-    if d and len(vectors) > 1:
-        with np.errstate(over="ignore", invalid="ignore"):
-            covariance += np.cov(vectors, rowvar=False)
-    if not np.isfinite(covariance).all():
-        raise ValueError("The covariance of the attributes overflows: they are too large. Use standardize=True.")
-    return covariance
 
 
 def _densities(vectors: Floats, samples: Floats, covariance: Floats) -> Floats:

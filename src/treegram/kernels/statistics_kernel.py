@@ -11,27 +11,24 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from treegram._core.parallel import run_tasks
-from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Number, Words, parameters
+from treegram._core.params import NOTHING, Allowed, Instance, Number, Words, parameters
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.check import column_groups
 from treegram.graphs.statistics import GraphStatistics
-from treegram.graphs.transforms import ScaleAttributes
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.input_checks import check_column_names, refuse_unlike
 
 ROWS_PER_TASK = 256
 DIGITS = 10  # of a column, in units of its largest value: values that differ by less are equal up to rounding
-FARTHEST = 5.0  # robustly scaled values are clipped here
-METRICS = {"laplacian": "cityblock", "rbf": "sqeuclidean"}
 
 
 @dataclass(frozen=True)
 class StatisticRows:
-    """Graphs as rows of scaled columns."""
+    """Graphs as rows of ranks."""
 
     has_data: NDArray[np.bool_]  # graphs without nodes have no statistics, and a kernel of 0 with every graph
     columns: Floats  # (n_graphs, n_columns)
@@ -44,7 +41,8 @@ class StatisticsKernel(GraphKernel):
 
     .. math:: K(G, G') = \exp\Bigl(-\frac{1}{w \bar d} \sum_j |z_j(G) - z_j(G')|\Bigr)
 
-    Here :math:`z_j(G)` is the scaled value of the j-th column, :math:`\bar d` the mean of the sum over all pairs of fitted
+    Here :math:`z_j(G)` is the rank of the j-th column's value among those of the fitted graphs, from 0 to 1, with linear
+    interpolation between them, :math:`\bar d` the mean of the sum over all pairs of fitted
     graphs, and :math:`w` the ``width``. It does not see which node is where; in a :class:`KernelSum`, or next to other
     kernels in a model, it adds what they do not see.
 
@@ -54,15 +52,8 @@ class StatisticsKernel(GraphKernel):
         The columns of :class:`GraphStatistics`, the ``graph_attributes`` of the graphs, or both.
     group : str or None, default=None
         Use only the graph attributes of this named group, such as "erg"; "" means those that are in no group. None: all.
-    scaling : {"rank", "robust"}, default="rank"
-        "rank": the rank of a value among those of the fitted graphs, from 0 to 1, with linear interpolation between them. "robust":
-        as :class:`ScaleAttributes` does, clipped at -5 and 5.
-    column_kernel : {"laplacian", "rbf"}, default="laplacian"
-        "rbf" sums squares instead of absolute differences.
     width : float, default=1.0
         The width, in units of the mean distance between two fitted graphs. Above 1, distant graphs count more.
-    normalize : bool, default=True
-        Has no effect: K(G, G) is 1 by definition.
     n_jobs : int or None, default=None
         Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
@@ -79,7 +70,7 @@ class StatisticsKernel(GraphKernel):
 
     Notes
     -----
-    Positive semidefinite: ``exp(-|x - y|)`` and ``exp(-(x - y)²)`` are kernels of numbers, and a product of kernels is one.
+    Positive semidefinite: ``exp(-|x - y|)`` is a kernel of numbers, and a product of kernels is one. K(G, G) is 1 by definition.
     The kernel of a graph without nodes is 0 with every graph, unless ``columns="graph_attributes"``.
     Time is that of :class:`GraphStatistics`, plus the number of pairs of graphs times the number of columns.
 
@@ -99,17 +90,13 @@ class StatisticsKernel(GraphKernel):
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "columns": (Words("statistics", "graph_attributes", "both"),),
         "group": (Instance((str,), "the name of a group of graph attributes"), NOTHING),
-        "scaling": (Words("rank", "robust"),),
-        "column_kernel": (Words(*METRICS),),
         "width": (Number(0, above=True),),
-        "normalize": (FLAG,),
     }
 
     columns: str = field(default="statistics", kw_only=False)
     group: str | None = None
-    scaling: str = "rank"
-    column_kernel: str = "laplacian"
     width: float = 1.0
+    normalize: ClassVar[bool] = True  # type: ignore[misc] # not a parameter: K(G, G) is 1
 
     @property
     def learns_from_data(self) -> bool:
@@ -137,8 +124,8 @@ class StatisticsKernel(GraphKernel):
         largest = np.abs(table).max(axis=0, initial=0.0)
         self._units = np.where(largest > 0, largest, 1.0)
         table = self._rounded(table)
-        self._scaler: _Ranks | _Robust = _Ranks(table) if self.scaling == "rank" else _Robust(table)
-        self.mean_distance_ = mean_distance(self._scaler.transform(table), self.column_kernel) if len(table) else 0.0
+        self._ranks = [_rank_values(column) for column in table.T]
+        self.mean_distance_ = mean_distance(self._rank(table)) if len(table) else 0.0
 
     def _has_data(self, graphs: Graphs) -> NDArray[np.bool_]:
         return np.ones(len(graphs), bool) if self.columns == "graph_attributes" else graphs.sizes > 0
@@ -161,9 +148,16 @@ class StatisticsKernel(GraphKernel):
     def _rounded(self, table: Floats) -> Floats:
         return np.round(table / self._units, DIGITS)
 
+    def _rank(self, table: Floats) -> Floats:
+        """Interpolate between the values of the fitted graphs, column by column."""
+        ranks = np.empty_like(table)
+        for j, (values, of_values) in enumerate(self._ranks):
+            ranks[:, j] = np.interp(table[:, j], values, of_values) if len(values) else table[:, j]
+        return ranks
+
     def _describe(self, graphs: Graphs, grid: Grid) -> StatisticRows:
         has_data = self._has_data(graphs)
-        columns = np.where(has_data[:, None], self._scaler.transform(self._rounded(self._table(graphs))), 0.0)
+        columns = np.where(has_data[:, None], self._rank(self._rounded(self._table(graphs))), 0.0)
         return StatisticRows(has_data, columns, grid["width"])
 
     def _pair_sums(self, left: StatisticRows, right: StatisticRows | None) -> Floats:
@@ -189,7 +183,7 @@ class StatisticsKernel(GraphKernel):
         """Return distances in units of the mean distance."""
         if not self.mean_distance_:
             return np.zeros((len(left), len(right)))
-        distances: Floats = cdist(left, right, METRICS[self.column_kernel]) / self.mean_distance_
+        distances: Floats = cdist(left, right, "cityblock") / self.mean_distance_
         return distances
 
     def _self_sums(self, view: StatisticRows) -> Floats:
@@ -234,41 +228,13 @@ def given_columns(graphs: Graphs, group: str | None) -> tuple[Floats, list[str]]
     return np.asarray(columns)[:, used], [f"graph_x{i}" if names is None else names[i] for i in used]
 
 
-class _Ranks:
-    """The mean rank of each distinct value of each column, as a share of the number of rows."""
-
-    def __init__(self, table: Floats) -> None:
-        self.known = []
-        for column in table.T:
-            values, counts = np.unique(column, return_counts=True)
-            self.known.append((values, (np.cumsum(counts) - counts / 2) / max(len(column), 1)))
-
-    def transform(self, table: Floats) -> Floats:
-        """Interpolate between known values."""
-        ranks = [
-            np.interp(column, *known) if len(known[0]) else column
-            for column, known in zip(table.T, self.known, strict=True)
-        ]
-        return np.stack(ranks, axis=1) if ranks else table
+def _rank_values(column: Floats) -> tuple[Floats, Floats]:
+    """Return the distinct values of a column, and the mean rank of each as a share of the number of rows."""
+    values, counts = np.unique(column, return_counts=True)
+    return values, (np.cumsum(counts) - counts / 2) / max(len(column), 1)
 
 
-class _Robust:
-    """Medians and interquartile ranges of the columns, as :class:`ScaleAttributes` computes them for nodes."""
-
-    def __init__(self, table: Floats) -> None:
-        self.scaler = ScaleAttributes("robust").fit(self._nodes(table))
-
-    def transform(self, table: Floats) -> Floats:
-        """Scale the columns, and clip them."""
-        return np.clip(np.asarray(self.scaler.transform(self._nodes(table)).attributes), -FARTHEST, FARTHEST)
-
-    def _nodes(self, table: Floats) -> Graphs:
-        return Graphs.from_arrays([0, len(table)], np.empty((0, 2), np.int64), attributes=table)
-
-
-def mean_distance(rows: Floats, column_kernel: str) -> float:
-    """Return the mean distance of all pairs of rows, without forming pairs: column by column, from sorted values or variances."""
-    if column_kernel == "rbf":
-        return float(2 * rows.var(axis=0).sum())
+def mean_distance(rows: Floats) -> float:
+    """Return the mean distance of all pairs of rows, without forming pairs: column by column, from sorted values."""
     n = len(rows)
     return float((2 * np.arange(n) - n + 1) @ np.sort(rows, axis=0).sum(axis=1)) * 2 / n**2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -21,6 +21,7 @@ from treegram.kernels.wl import COLOR_GRID, color_groups
 from treegram.structure.features import Features, common_codes
 
 GRAPHS_PER_TASK = 64
+N_DIRECTIONS = 32
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class WWL(GraphKernel):
 
     Here :math:`f_{i,c}(G)` is the number of nodes with the color :math:`c` after :math:`i` iterations. With ``method="sliced"``, a
     node is the list of its vectors :math:`x_0, \ldots, x_h`, where :math:`x_0` is its own, scaled, and :math:`x_{i+1}` the mean of
-    :math:`x_i` and the neighbors' mean of :math:`x_i`; :math:`W` is the mean of the exact distances along random directions.
+    :math:`x_i` and the neighbors' mean of :math:`x_i`; :math:`W` is the mean of the exact distances along 32 random directions.
 
     Parameters
     ----------
@@ -59,14 +60,10 @@ class WWL(GraphKernel):
         Width of the exponential. Distances of colors are between 0 and 1; those of scaled vectors are mostly below 2.
     method : {"categorical", "sliced"}, default="categorical"
         Whether to compare labels, exactly, or vectors, along random directions.
-    n_directions : int, default=32
-        Number of directions of "sliced".
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether a neighbor's color counts together with the label of the edge to it.
-    normalize : bool, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`, which is 1.
     random_state : int, RandomState instance or None, default=0
         Seed of the directions of "sliced"; the same number gives the same kernel.
     n_jobs : int or None, default=None
@@ -94,7 +91,7 @@ class WWL(GraphKernel):
     Both are positive semidefinite: :math:`W` is a distance of the form :math:`\sum_j |a_j - a'_j|`, between shares of colors on a
     tree, or between quantiles. The exact Wasserstein distance of vectors in more than one dimension is not of this form, and
     :math:`\exp(-W / w)` then has negative eigenvalues on public data, so it is not offered; sliced distances replace it.
-    A graph without nodes has the kernel 0 with every graph. A node without neighbors keeps its vector.
+    K(G, G) is 1 by definition, but a graph without nodes has the kernel 0 with every graph. A node without neighbors keeps its vector.
 
     References
     ----------
@@ -119,16 +116,15 @@ class WWL(GraphKernel):
         "n_iterations": (Whole(0),),
         "width": (Number(0, above=True),),
         "method": (Words("categorical", "sliced"),),
-        "n_directions": (Whole(1, 10**6),),
     }
 
     n_iterations: int = field(default=3, kw_only=False)
     width: float = 0.1
     method: str = "categorical"
-    n_directions: int = 32
     missing_labels: str = "degree"
     use_edge_labels: bool = False
     random_state: Any = 0
+    normalize: ClassVar[bool] = True  # type: ignore[misc] # not a parameter: K(G, G) is 1
 
     @property
     def learns_from_data(self) -> bool:
@@ -149,7 +145,7 @@ class WWL(GraphKernel):
             peaks = np.maximum(np.abs(vectors).max(axis=0, initial=0.0), np.finfo(float).tiny)  # no square overflows
             spreads = (vectors / peaks).std(axis=0) * peaks if len(vectors) else np.zeros(vectors.shape[1])
             self.scale_ = np.where(spreads > 0, spreads, 1.0)
-            shape = (max(grid["n_iterations"]) + 1, self.n_directions, vectors.shape[1])
+            shape = (max(grid["n_iterations"]) + 1, N_DIRECTIONS, vectors.shape[1])
             # More iterations only add to these.
             self._directions = check_random_state(self.random_state).standard_normal(shape)
 
@@ -167,13 +163,13 @@ class WWL(GraphKernel):
     def _sorted_values(self, graphs: Graphs, n_iterations: Sequence[int]) -> Floats:
         """Return the nodes along each direction, sorted within each graph, for each number of iterations."""
         n, directions = graphs.n_nodes, self._directions
-        require(16.0 * len(n_iterations) * self.n_directions * n, "The nodes along all directions")
+        require(16.0 * len(n_iterations) * N_DIRECTIONS * n, "The nodes along all directions")
         vectors = node_vectors(graphs)
         if vectors.shape[1] != len(self.scale_):  # the fitted graphs, or these, have no nodes
             vectors = np.zeros((n, len(self.scale_)))
         vectors = vectors / self.scale_
         step, degrees = arc_matrix(graphs), np.diff(graphs.indptr)[:, None]
-        values, total, squares = {}, np.zeros((self.n_directions, n)), np.zeros((self.n_directions, 1))
+        values, total, squares = {}, np.zeros((N_DIRECTIONS, n)), np.zeros((N_DIRECTIONS, 1))
         for i, own in enumerate(directions):
             total, squares = total + own @ vectors.T, squares + (own**2).sum(axis=1, keepdims=True)
             vectors = np.where(degrees > 0, (vectors + step @ vectors / np.maximum(degrees, 1)) / 2, vectors)

@@ -384,7 +384,7 @@ def _fit_columns(name: str, steps: Any, kernel: StatisticsKernel, graphs: Graphs
         values, numbers, counts = np.unique(column, return_inverse=True, return_counts=True)
         usual[j] = values[np.argmax(counts)]
         of_values = (np.cumsum(counts) - counts / 2) / len(column)
-        distance += mean_distance(of_values[numbers][:, None], "laplacian")
+        distance += mean_distance(of_values[numbers][:, None])
         if len(values) <= _N_KNOTS:
             places = np.minimum(np.arange(_N_KNOTS), len(values) - 1)
         else:  # about as many graphs between any two

@@ -293,9 +293,9 @@ def _log_most_matchings(sides: list[Matchables], max_size: int) -> float:
 # -------------------------------------------------------------------- one tile
 
 
-def _tile_sums(job: _MatchJob, span: Span, n_rows: int, out: Floats, base: int) -> None:
-    """Write the sums of the first row graphs with those of a span: (sizes, rows, columns)."""
-    out[:, :n_rows, base : base + span[1] - span[0]] = _sum_rows(job, span, (0, n_rows)).swapaxes(0, 1)
+def _tile_sums(job: _MatchJob, span: Span, rows: Span) -> Floats:
+    """Return the sums of the first row graphs with those of a span: (sizes, rows, columns)."""
+    return _sum_rows(job, span, rows).swapaxes(0, 1)
 
 
 def _own_sums(job: _MatchJob, span: Span) -> Floats:

@@ -366,12 +366,13 @@ def _number_within(blocks: Ints, n_blocks: int) -> tuple[Ints, Ints]:
 # -------------------------------------------------------------------- one tile
 
 
-def _tile_sums(job: _NodeJob, span: Span, n_rows: int, out: Floats, base: int) -> None:
-    """Write the sums of the first row graphs with those of a span to out[:, :, :n_rows, base : base + column graphs]."""
-    offsets = job.layout.left.offsets
-    empty = np.flatnonzero(offsets[1 : n_rows + 1] == offsets[:n_rows])
-    out[:, :, empty, base : base + span[1] - span[0]] = 0.0
-    _add_tile(job, *job.columns(span), span[1] - span[0], int(offsets[n_rows]), out, base)
+def _tile_sums(job: _NodeJob, span: Span, graphs: Span) -> Floats:
+    """Return the sums of the first row graphs with those of a span, shape (n_groups, n_weights, rows, columns)."""
+    offsets = job.layout.left.offsets[: graphs[1] + 1]
+    out = np.empty((len(job.weights.starts) - 1, job.weights.weights.shape[1], graphs[1], span[1] - span[0]))
+    out[:, :, np.flatnonzero(np.diff(offsets) == 0)] = 0.0
+    _add_tile(job, *job.columns(span), int(offsets[-1]), out)
+    return out
 
 
 def _own_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, span: Span) -> Floats:
@@ -396,18 +397,16 @@ def _own_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, span:
         job = _NodeJob.prepare(inside, inside, node_kernel, weighting)
         order, positions, columns = job.columns((0, inside.n_graphs))
         columns = columns._replace(graphs=np.zeros_like(columns.graphs))
-        _add_tile(job, order, positions, columns, 1, len(graphs), out, 0)
+        _add_tile(job, order, positions, columns, len(graphs), out)
         out[..., 0] += job.diagonal
     return out[..., 0]
 
 
-def _add_tile(
-    job: _NodeJob, order: Ints, positions: Ints, columns: Any, n_graphs: int, n_rows: int, out: Floats, base: int
-) -> None:
-    """Write the sums of the first ``n_rows`` rows with a tile that has these nodes at these positions, of ``n_graphs`` graphs."""
+def _add_tile(job: _NodeJob, order: Ints, positions: Ints, columns: Any, n_rows: int, out: Floats) -> None:
+    """Write the sums of the first ``n_rows`` rows with a tile that has these nodes at these positions."""
     inverted = _invert(job, order, positions, len(columns.graphs))
     n_lanes, width = job.lanes.lane_kinds.shape[1] - 1, len(columns.graphs)
-    n_kinds = len(job.weights.weights)
+    n_kinds, n_graphs = len(job.weights.weights), out.shape[-1]
     scratch = TileScratch(
         held=aligned(AT_ONCE, width),
         joined=aligned(n_lanes, width),
@@ -429,7 +428,7 @@ def _add_tile(
     for first in track(starts, total=len(starts), label="pair sums"):  # shown if one tile takes long
         rows = (first, min(first + step, n_rows))
         kernel = job.layout.kernel(rows, columns)
-        sum_tile(rows, job.rows, columns, inverted, job.weights, kernel, scratch, base, out)
+        sum_tile(rows, job.rows, columns, inverted, job.weights, kernel, scratch, out)
 
 
 def _invert(job: _NodeJob, order: Ints, positions: Ints, n_columns: int) -> Any:
@@ -592,12 +591,12 @@ def _weigh_bin(kind, weights, group, bins, totals):
 
 
 @contracted
-def _write(target, is_begun, starts, weights, bins_in_use, bins, totals, out):
-    """Write the totals of a row graph, with its bins, to ``out`` at target = (graph, base); totals and bins are left zero.
+def _write(graph, is_begun, starts, weights, bins_in_use, bins, totals, out):
+    """Write the totals of a row graph, with its bins, to ``out``; totals and bins are left zero.
 
     Weights are applied last, when few numbers are left.
     """
-    graph, base = np.uint64(target[0]), np.uint64(target[1])
+    graph = np.uint64(graph)
     for group in range(np.uint64(totals.shape[0])):
         for kind in range(starts[group], starts[group + np.uint64(1)]):
             if bins_in_use[kind]:
@@ -606,9 +605,9 @@ def _write(target, is_begun, starts, weights, bins_in_use, bins, totals, out):
         for k in range(np.uint64(totals.shape[1])):
             if is_begun:
                 for j in range(np.uint64(totals.shape[2])):
-                    totals[group, k, j] += out[group, k, graph, base + j]
+                    totals[group, k, j] += out[group, k, graph, j]
             for j in range(np.uint64(totals.shape[2])):
-                out[group, k, graph, base + j] = totals[group, k, j]
+                out[group, k, graph, j] = totals[group, k, j]
                 totals[group, k, j] = 0.0
 
 
@@ -706,10 +705,10 @@ def _join_waiting(n_rows, n, window, slots, lanes, indices, features, factors, c
 
 
 @contracted
-def sum_tile(span, rows, columns, inverted, weights, kernel, scratch, base, out):
-    """Write the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``, from ``base`` onward.
+def sum_tile(span, rows, columns, inverted, weights, kernel, scratch, out):
+    """Write the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``.
 
-    out[group, weight, graph of row, base + graph of column] = sum of k(row, column) * sum_t F[row, t] F[column, t] weight_t, over
+    out[group, weight, graph of row, graph of column] = sum of k(row, column) * sum_t F[row, t] F[column, t] weight_t, over
     the features t of each group and the rows and columns of the two graphs; added to the sums of rows of the same graph before the
     span. Named tuples are unpacked first: each attribute access costs a reference count.
     """
@@ -752,5 +751,5 @@ def sum_tile(span, rows, columns, inverted, weights, kernel, scratch, base, out)
             block_kinds = lane_kinds[block, : lane_kinds[block, -1]]
             _spread((first, last), block_kinds, graphs, joined, bins, lanes_in_use, bins_in_use)
         if v == span[1] or row_graphs[v] != graph:
-            _write((graph, base), is_begun, group_starts, kind_weights, bins_in_use, bins, totals, out)
+            _write(graph, is_begun, group_starts, kind_weights, bins_in_use, bins, totals, out)
             is_begun = False

@@ -116,7 +116,7 @@ def path_self_sums(
         return np.zeros(ends.n_graphs)
     own = replace(ends, blocks=own_blocks(ends.graph_ids, ends.blocks))
     job = _PathJob.prepare(own, own, node_kernel, length_weights)
-    return diagonal(_sum_some, job, n_jobs=n_jobs, label="path sums")
+    return diagonal(_tile_sums, job, n_jobs=n_jobs, label="path sums")
 
 
 def path_contributions(
@@ -195,11 +195,6 @@ def _most_pairs(ends: PathEnds) -> float:
 # -------------------------------------------------------------------- one tile
 
 
-def _tile_sums(job: _PathJob, tile: Span, n_rows: int, out: Floats, base: int) -> None:
-    """Write the sums of the first row graphs with those of a tile."""
-    out[:n_rows, base : base + tile[1] - tile[0]] = _sum_some(job, tile, (0, n_rows))
-
-
 def _tile_contributions(job: _PathJob, weights: Floats, tile: Span) -> tuple[Ints, Floats]:
     """Return the groups of a tile, and the weighted sums of each of them with all row graphs."""
     order, columns = job.layout.columns(tile)
@@ -208,7 +203,7 @@ def _tile_contributions(job: _PathJob, weights: Floats, tile: Span) -> tuple[Int
     return order, sums.T @ weights
 
 
-def _sum_some(job: _PathJob, tile: Span, graphs: Span) -> Floats:
+def _tile_sums(job: _PathJob, tile: Span, graphs: Span) -> Floats:
     """Return the sums of some consecutive graphs on the left with those of a tile on the right."""
     return _sum_columns(job, *job.layout.columns(tile), graphs, tile[1] - tile[0])
 

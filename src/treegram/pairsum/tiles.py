@@ -11,7 +11,7 @@ tile, and the matrix assembled from its tiles.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -195,7 +195,7 @@ def cut(offsets: Ints, n_tiles: int) -> list[Span]:
 
 
 def fill_matrix(
-    tile_sums: Callable[[Any, Span, int, Floats, int], None],
+    tile_sums: Callable[[Any, Span, Span], Floats],
     job: Any,
     tiles: list[Span],
     sums: Floats,
@@ -206,27 +206,18 @@ def fill_matrix(
 ) -> None:
     """Fill ``sums`` with the sums of all tiles; of a symmetric matrix the upper half, see :func:`complete` for the rest.
 
-    ``tile_sums(job, span, n, out, base)`` writes those of the first n rows with a span of columns to ``out``, from the column
-    ``base`` onward; the job is what all tiles have in common. Workers that share memory write straight into ``sums``.
+    ``tile_sums(job, tile, graphs)`` returns those of some graphs on the left with a tile; the job is what all tiles have in common.
     """
     # Later tiles of a symmetric matrix have more rows: starting with the longest tasks keeps all workers busy.
-    tasks = [(span, span[1] if symmetric else sums.shape[-2]) for span in reversed(tiles)]
+    tasks = [(tile, (0, tile[1] if symmetric else sums.shape[-2])) for tile in reversed(tiles)]
+    results: Iterable[Any]
     if share_memory():
-        shared_tasks = [(job, span, n_rows, sums, span[0]) for span, n_rows in tasks]
-        for _ in run_tasks(tile_sums, shared_tasks, n_jobs=n_jobs, label=label):
-            pass
-        return
-    for (span, n_rows), result in send_tasks(
-        _sum_tile, (tile_sums, job, sums.shape[:-2]), tasks, n_jobs=n_jobs, label=label
-    ):
-        sums[..., :n_rows, slice(*span)] = result
-
-
-def _sum_tile(shared: tuple[Any, ...], span: Span, n_rows: int) -> Floats:
-    tile_sums, job, leading = shared
-    sums = np.zeros((*leading, n_rows, span[1] - span[0]))
-    tile_sums(job, span, n_rows, sums, 0)
-    return sums
+        shared_tasks = [(job, *task) for task in tasks]
+        results = zip(tasks, run_tasks(tile_sums, shared_tasks, n_jobs=n_jobs, label=label), strict=True)
+    else:
+        results = send_tasks(tile_sums, job, tasks, n_jobs=n_jobs, label=label)
+    for (tile, graphs), result in results:
+        sums[..., slice(*graphs), slice(*tile)] = result
 
 
 def own_blocks(graph_ids: Ints, blocks: Hashes) -> Hashes:
@@ -236,10 +227,7 @@ def own_blocks(graph_ids: Ints, blocks: Hashes) -> Hashes:
 
 
 def diagonal(tile_sums: Callable[[Any, Span, Span], Floats], job: Any, *, n_jobs: int | None, label: str) -> Floats:
-    """Return the sums of each graph with itself, for a job whose graphs have blocks of their own.
-
-    ``tile_sums(job, tile, graphs)`` returns those of some graphs on the left with a tile.
-    """
+    """Return the sums of each graph with itself, for a job whose graphs have blocks of their own, as in :func:`fill_matrix`."""
     offsets = job.layout.right.offsets
     tasks = [(job, tile, tile) for tile in cut(offsets, 1 + int(offsets[-1]) // SELF_COLUMNS)]
     squares = run_tasks(tile_sums, tasks, n_jobs=n_jobs, label=label)

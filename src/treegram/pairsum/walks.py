@@ -79,7 +79,7 @@ def walk_sums(left: WalkNodes, right: WalkNodes | None, *, n_jobs: int | None = 
     if len(left.blocks) and len(columns.blocks):
         job = _WalkJob.prepare(left, columns)
         tiles = cut(columns.offsets, 1 + len(columns.blocks) // TILE_COLUMNS)
-        fill_matrix(_fill_tile, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="walk sums")
+        fill_matrix(_tile_sums, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="walk sums")
     return np.einsum("pk,kij->pij", left.weights, sums)
 
 
@@ -122,10 +122,6 @@ class _WalkJob:
         n_labels, labels = number_alike(left.arc_codes, right.arc_codes)
         rows, columns = Arcs(left.indptr, left.indices, labels[0]), Arcs(right.indptr, right.indices, labels[1])
         return cls(layout, left.weights.shape[1] - 1, n_labels, rows, columns)
-
-
-def _fill_tile(job: _WalkJob, tile: Span, n_rows: int, out: Floats, base: int) -> None:
-    out[:, :n_rows, base : base + tile[1] - tile[0]] = _tile_sums(job, tile, (0, n_rows))
 
 
 def _tile_sums(job: _WalkJob, tile: Span, graphs: Span) -> Floats:
