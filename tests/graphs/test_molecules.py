@@ -374,7 +374,7 @@ def test_columns_of_tables_are_accepted(table):
     assert model.predict(table({"smiles": ["CCO"]})).tolist() == ["alcohol"]
     with pytest.raises(
         tg.exceptions.InvalidGraphError,
-        match="smiles_column: the molecules have no 'smiles'; they have 'SMILE'; did you mean SMILE",
+        match="smiles_column: molecules: no column is called 'smiles'; there are 'SMILE'; did you mean SMILE",
     ):
         model.predict(table({"SMILE": ["CCO"]}))
 

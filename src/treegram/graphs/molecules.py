@@ -27,7 +27,7 @@ from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.exceptions import DatasetError, InvalidGraphError, TreegramError
 from treegram.graphs import Graphs
-from treegram.graphs.cells import convert_cells
+from treegram.graphs.cells import table_of
 from treegram.graphs.check import GROUP_END, check_names, join_groups
 from treegram.graphs.graph_table import GraphTable
 from treegram.graphs.molecule_files import (
@@ -37,7 +37,7 @@ from treegram.graphs.molecule_files import (
     parse_molecule,
     read_molecule_rows,
 )
-from treegram.graphs.tables import NamedColumns, list_names
+from treegram.graphs.tables import list_names
 from treegram.graphs.transforms import Source, make_source
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
@@ -615,12 +615,12 @@ def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Reco
     if isinstance(molecules, Graphs) or not isinstance(molecules, Iterable):
         raise InvalidGraphError(f"Expected a list of SMILES or RDKit molecules; got {type(molecules).__name__}.")
     if hasattr(molecules, "columns"):
-        table = NamedColumns(molecules, "molecules")
+        table = table_of(molecules, "molecules")
         if smiles_column is None:
             raise InvalidGraphError(
-                f"The molecules are a table with {list_names(table.names)}: set smiles_column to the column with the SMILES."
+                f"The molecules are a table with {list_names(table.columns)}: set smiles_column to the column with the SMILES."
             )
-        molecules = table.find("smiles_column", smiles_column)
+        molecules = table.cells(smiles_column, "smiles_column")
     elif isinstance(molecules, np.ndarray) and molecules.ndim == 2 and molecules.shape[1] == 1:
         molecules = molecules[:, 0]
     return [Record(f"Molecule {i}", molecule) for i, molecule in enumerate(molecules)]
@@ -776,15 +776,14 @@ def read_molecule_table(
     source, problems = file.cells.source, file.cells.problems
     places = [file.cells.where(row) for row in range(len(problems))]
     for column in targets:
-        cells = file.cells.cells(column)
-        rows, _ = convert_cells(cells, column, places.__getitem__)
-        if needs_targets:
-            for row in set(range(len(cells))) - set(rows.tolist()):
-                problems[row] = problems[row] or (
-                    f"its target is {cells[row]!r}, which is not a value" if cells[row] else "its target is missing"
-                )
+        rows, _ = file.cells.values(column)
+        for row in set(range(len(places))) - set(rows.tolist()) if needs_targets else ():
+            cell = file.cells.cells(column)[row]
+            problems[row] = problems[row] or (
+                f"its target is {cell!r}, which is not a value" if cell else "its target is missing"
+            )
     for column in others:
-        file.cells.cells(column)
+        file.cells.find(column)
     records: Any = (
         list(file.records()) if isinstance(file.molecules, list) else file.records()
     )  # SDF records are parsed one by one
@@ -803,7 +802,7 @@ def read_molecule_table(
         [converted.invalid.get(row, "") for row in range(len(places))],
         converted.graphs(),
         np.array(list(converted.valid), dtype=np.int64),
-        file.cells.columns,
+        file.cells,
         targets=targets,
         smiles=smiles,
         molecules=_NodeMolecules(file.molecules, hydrogens=transformer.hydrogens),
