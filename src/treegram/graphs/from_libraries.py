@@ -128,8 +128,7 @@ class FromLibraries:
         graph_attributes : dict of str to array-like of shape (n_molecules, n_columns), optional
             Your own fingerprints or descriptors, by name. The automatic models compare molecules by each of them.
         **kwargs
-            Parameters of :class:`MoleculeGraphs`: ``labels``, ``attributes``, ``bond_labels``, ``hydrogens``,
-            ``descriptors``, ``random_state``, ``n_jobs``.
+            Parameters of :class:`MoleculeGraphs`: ``labels``, ``attributes``, ``hydrogens``, ``descriptors``, ``n_jobs``.
 
         Returns
         -------
