@@ -191,7 +191,7 @@ def named(names, field="edge_attributes"):
     rng = np.random.default_rng(0)
     rings = [[(0, 1), (1, 2), (2, 3), *([(3, 0)] if i % 2 else [])] for i in range(20)]
     lengths = [4] * 20 if field == "attributes" else list(map(len, rings))
-    vectors = [rng.normal(size=(length, 2)) + [3 * (i >= 10), 0] for i, length in enumerate(lengths)]
+    vectors = [rng.normal(size=(length, 2)) + np.array([3 * (i >= 10), 0]) for i, length in enumerate(lengths)]
     return Graphs.from_edges(rings, **{field: vectors, f"{field[:-1]}_names": names}, targets=[0] * 10 + [1] * 10)
 
 
