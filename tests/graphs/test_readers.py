@@ -4,6 +4,7 @@ The PyTorch Geometric readers are skipped if torch is not installed, as in ``mak
 """
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -401,6 +402,19 @@ def test_lists_of_other_libraries_graphs_are_taken_as_they_are(library):
     np.testing.assert_array_equal(kernel.fit_transform(items), kernel.fit_transform(expected))
 
 
+def test_single_graphs_are_refused():
+    for library in ("networkx", "igraph", "rdkit"):
+        with pytest.raises(InvalidGraphError, match="here, use a list of graphs that are all of one kind"):
+            as_graphs(list_of(library)[0])
+
+
+def test_graphs_of_grakel_without_labels_and_invalid_molecules_are_recognized():
+    assert as_graphs([({(0, 1): 1},), ({(0, 1): 1, (1, 2): 1},)]).sizes.tolist() == [2, 3]
+    chem = pytest.importorskip("rdkit.Chem")
+    with pytest.raises(InvalidGraphError, match=r"^Molecule 1 .*got None.*on_error='skip'"):
+        as_graphs([chem.MolFromSmiles("C"), None])
+
+
 def test_data_sets_and_batches_are_taken_as_they_are():
     class Batch:
         def to_data_list(self):
@@ -434,6 +448,10 @@ def test_error_about_an_unknown_parameter_speaks_of_graphs(name):
 @pytest.mark.parametrize(
     ("X", "advice"),
     [
+        (np.array(["CO"]), "holds str_.*use Graphs.from_smiles for SMILES"),
+        ({"nodes": [], "edges": []}, "got dict.*Graphs.from_tables for tables"),
+        (sp.eye_array(2), "got dia_array.*use Graphs.from_edges; the edges of a matrix"),
+        ([Path("1abc.pdb")], "holds .*Path.*Graphs.from_pdb for protein structures"),
         (pd.DataFrame({"graph": [1]}), "got DataFrame.*use Graphs.from_tables"),
         ([pd.DataFrame({"graph": [1]})], "holds DataFrame.*use Graphs.from_tables"),
         (["CCO"], "holds str.*use Graphs.from_smiles for SMILES"),
