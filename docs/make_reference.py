@@ -23,9 +23,9 @@ SECTIONS = (
     ),
     ("Graphs", "The collection that every estimator takes.", "graphs"),
     (
-        "Graphs from files and tables",
-        "Molecules, protein structures and tables become graphs; see :doc:`own_data` and :doc:`molecules`.",
-        "graphs.molecules graphs.proteins graphs.tables",
+        "Graphs from files",
+        "Molecules and protein structures become graphs; see :doc:`own_data` and :doc:`molecules`.",
+        "graphs.molecules graphs.proteins",
     ),
     (
         "Data sets",

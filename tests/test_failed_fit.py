@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import treegram
 from treegram import GraphClassifier, GraphGP, GraphRegressor, GraphRidge, Graphs, GraphSVC, load_digits_graphs
+from treegram.graphs.tables import TableGraphs
 
 ARGUMENTS = {
     "FeatureMap": {"kernel": treegram.WL()},
@@ -21,7 +22,7 @@ ARGUMENTS = {
 CLASSIFIERS, REGRESSORS = [GraphClassifier, GraphSVC], [GraphRegressor, GraphRidge, GraphGP]
 MODELS = [*CLASSIFIERS, *REGRESSORS]
 PUBLIC = [getattr(treegram, name) for name in treegram.__all__]
-READERS = [treegram.MoleculeGraphs, treegram.ProteinGraphs, treegram.TableGraphs]  # their fit reads nothing
+READERS = [treegram.MoleculeGraphs, treegram.ProteinGraphs, TableGraphs]  # their fit reads nothing
 ESTIMATORS = [member for member in PUBLIC if inspect.isclass(member) and issubclass(member, BaseEstimator)]
 
 

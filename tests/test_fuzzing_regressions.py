@@ -27,10 +27,14 @@ class Data(dict):
         (
             {"x": [[0.5], [1.0, 2.0]]},
             {},
-            "attributes: nodes: row 1 has .* for 'x'; expected a number, or vectors of one length",
+            "nodes: row 1: expected vectors of numbers, all of one length, in the column 'x'; got",
         ),
         ({}, {"source": [[1, [2]]]}, "edges: row 0 has source .* which is not in the node table"),
-        ({"y": [[0.5, 1.0], "ab"]}, {}, "attributes: nodes: row 1 has 'ab' for 'y'; expected a number"),
+        (
+            {"y": [[0.5, 1.0], "ab"]},
+            {},
+            "nodes: row 1: expected vectors of numbers, all of one length, in the column 'y'; got 'ab'",
+        ),
     ],
 )
 def test_irregular_columns_raise(nodes, edges, message):
@@ -66,7 +70,7 @@ def test_mixed_column_keeps_its_types():
 
 
 def test_text_column_with_a_missing_value_raises():
-    with pytest.raises(InvalidGraphError, match="nodes: row 1 has no value for 'kind'"):
+    with pytest.raises(InvalidGraphError, match="nodes: row 1: no value for 'kind'"):
         Graphs.from_tables({**NODES, "kind": ["C", float("nan")]}, EDGES, label="kind", attributes="x")
 
 

@@ -6,7 +6,7 @@ Predict a number: solubility
 :func:`treegram.make_molecules` computes them by a published equation and adds noise, so they are not measured.
 
 :meth:`treegram.Graphs.from_smiles` reads the molecules. Labels are elements, and each atom carries a vector of two
-numbers: its contributions to Crippen's logP and to the polar surface. Types of bonds are left out.
+numbers: its contributions to Crippen's logP and to the polar surface.
 """
 
 import matplotlib.pyplot as plt
@@ -15,9 +15,7 @@ import numpy as np
 import treegram as tg
 
 smiles, y = tg.make_molecules(300, noise=0.3, random_state=0)
-graphs = tg.Graphs.from_smiles(
-    smiles, attributes=["logp", "polar_surface"], bond_labels=False
-)
+graphs = tg.Graphs.from_smiles(smiles, attributes=["logp", "polar_surface"])
 print(graphs)
 
 # %%

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from treegram.graphs.molecules import *
     from treegram.graphs.proteins import *
     from treegram.graphs.statistics import *
-    from treegram.graphs.tables import *
     from treegram.graphs.transforms import *
     from treegram.kernels import *
     from treegram.kernels.distances import *
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "graphs.molecules": ("MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"),
     "graphs.proteins": ("ProteinGraphs",),
-    "graphs.tables": ("TableGraphs",),
     "datasets.parquet": ("iter_parquet", "load_parquet", "save_parquet"),
     "datasets": (
         "iter_tu",

@@ -14,6 +14,7 @@ import treegram as tg
 from treegram.cli._data import load
 from treegram.cli.fit import _drop_unused_descriptors
 from treegram.explanations.contributions import in_training
+from treegram.graphs.tables import TableGraphs
 
 N_GRAPHS = 24
 TABLES = "--nodes nodes.csv --edges edges.csv"
@@ -105,7 +106,7 @@ def test_model_remembers_the_columns(run):
     assert code == 0
     assert out.startswith("model.tgm: GraphSVC of 24 graphs of nodes.csv, ")
     first = tg.load_model("model.tgm")[0]
-    expected = tg.TableGraphs("label", attributes="place", edge_label="label", edge_attributes=["length"])
+    expected = TableGraphs("label", attributes="place", edge_label="label", edge_attributes=["length"])
     assert first.get_params() == expected.get_params()
     write_tables("new_", first=100)
     code, out, err = run("predict model.tgm --nodes new_nodes.csv --edges new_edges.csv")

@@ -119,6 +119,106 @@ def test_every_reader_refuses_alike(read):
             read_values(read, cells)
 
 
+# -------------------------------------------------------------------- tables in memory follow the same rule
+
+
+def frame_of(library, columns):
+    if library == "dict":
+        return columns
+    module = pytest.importorskip(library)
+    return module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+
+
+def graphs_of_frames(library, cells, column):
+    """Return graphs of two nodes each from tables in memory; the column is a target, a node's, an edge's or a graph's vector."""
+    names = [f"g{i}" for i in range(len(cells))]
+    nodes = {"graph": [name for name in names for _ in "ab"], "node": ["a", "b"] * len(names)}
+    edges = {"graph": names, "source": ["a"] * len(names), "target": ["b"] * len(names)}
+    graphs = {"graph": names}
+    options = {"targets": "y"} if column == "targets" else {column: "y"}
+    table = {"attributes": nodes, "edge_attributes": edges}.get(column, graphs)
+    table["y"] = [cell for cell in cells for _ in "ab"] if table is nodes else list(cells)
+    return tg.Graphs.from_tables(*(frame_of(library, table) for table in (nodes, edges, graphs)), **options)
+
+
+LIBRARIES = ["dict", "pandas", "polars", "pyarrow"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_tables_in_memory_read_cells_like_files(library):
+    for cells, ids, values, kind in VALUES:
+        if len(ids) < len(cells):
+            row = min(set(range(len(cells))) - set(ids))
+            with pytest.raises(tg.exceptions.InvalidGraphError, match=f"^graphs: row {row}: no value for 'y'"):
+                graphs_of_frames(library, cells, "targets")
+            continue
+        y = graphs_of_frames(library, cells, "targets").targets
+        assert (y.tolist(), y.dtype.kind) == (values, kind)
+    for cells, place, message in REFUSED:
+        pattern = message.replace("'Y'", "'y'").replace("**", r"\*\*")
+        with pytest.raises(tg.exceptions.InvalidGraphError, match=f"^graphs: row {place}: .*{pattern}"):
+            graphs_of_frames(library, cells, "targets")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_typed_tables_in_memory_follow_the_rule(library):
+    for cells, kind in [([True, False], "b"), ([1, 2**40], "i"), ([1.5, -2.0], "f"), ([1.0, -2.0], "i")]:
+        y = graphs_of_frames(library, cells, "targets").targets
+        assert (y.tolist(), y.dtype.kind) == (cells, kind)
+    for cells, row, message in [
+        ([1.5, None], 1, "no value for 'y'"),
+        ([1, None, 3], 1, "no value for 'y'"),
+        ([0.5, float("inf")], 1, "the column 'y' has inf, which is not a finite number"),
+        ([2**60, 1], 0, "the column 'y' has 1152921504606846976, a whole number beyond"),
+        ([-1e300, 1.0], 0, r"the column 'y' has -1e\+300, which is too large"),
+    ]:
+        for column in ("targets", "attributes", "edge_attributes", "graph_attributes"):
+            place = {"attributes": f"nodes: row {2 * row}", "edge_attributes": f"edges: row {row}"}.get(
+                column, f"graphs: row {row}"
+            )
+            with pytest.raises(tg.exceptions.InvalidGraphError, match=f"^{place}: {message}"):
+                graphs_of_frames(library, cells, column)
+
+
+@pytest.mark.parametrize("column", ["attributes", "edge_attributes", "graph_attributes"])
+def test_vectors_of_tables_in_memory_are_numbers(column):
+    """Texts that are numbers are read as in files, booleans are 0 and 1, and other texts are refused."""
+    for cells, values in [
+        (["1", "-2.5"], [1, -2.5]),
+        ([True, False], [1, 0]),
+        ([np.int64(3), np.float32(0.5)], [3, 0.5]),
+    ]:
+        graphs = graphs_of_frames("dict", cells, column)
+        vectors = getattr(graphs, column).ravel().tolist()
+        assert vectors == [value for value in values for _ in range(len(vectors) // len(values))]
+    for cells, message in [
+        (["low", "high"], "row 0: expected numbers in the column 'y'; got 'low'"),
+        (["NA", "1"], "row 0: no value for 'y'"),
+        ([np.datetime64("2020-01-01"), np.datetime64("NaT")], "row [12]: no value for 'y'|expected numbers"),
+        ([[1.0, 2.0], [3.0]], "expected vectors of numbers, all of one length, in the column 'y'"),
+        ([[1.0, 2.0], None], "expected vectors of numbers, all of one length, in the column 'y'"),
+    ]:
+        with pytest.raises(tg.exceptions.InvalidGraphError, match=message):
+            graphs_of_frames("dict", cells, column)
+
+
+def test_a_target_is_one_value():
+    with pytest.raises(tg.exceptions.InvalidGraphError, match=r"^graphs: row 1: expected one value .*; got \[1, 2\]"):
+        graphs_of_frames("dict", ["a", [1, 2]], "targets")
+
+
+def test_labels_of_tables_in_memory_keep_their_type_and_only_an_empty_cell_is_missing():
+    nodes = {"graph": ["g"] * 3, "node": [1, 2, 3]}
+    edges = {"source": [1], "target": [2]}
+    assert tg.Graphs.from_tables({**nodes, "label": ["Na", "NA", "-"]}, edges).label_values == ("-", "NA", "Na")
+    assert tg.Graphs.from_tables({**nodes, "label": np.array([6.0, 8, 6])}, edges).label_values == (6, 8)
+    with pytest.raises(tg.exceptions.InvalidGraphError, match=r"^nodes: row 1: no value for 'label'"):
+        tg.Graphs.from_tables({**nodes, "label": ["C", "", "O"]}, edges)
+
+
+# -------------------------------------------------------------------- one rule
+
+
 def test_parquet_cells_keep_their_types():
     for cells, values, kind in [
         ([True, None, False], [True, False], "b"),

@@ -7,9 +7,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
 
 from strategies import collections, in_two_parts, with_node_order
-from treegram import ODDCL, Graphs, load_model, load_tu, save_model, save_tu, summarize_graphs
+from treegram import (
+    ODDCL,
+    BinEdgeAttributes,
+    GraphClassifier,
+    Graphs,
+    GraphStatistics,
+    ScaleAttributes,
+    StatisticsKernel,
+    load_model,
+    load_tu,
+    save_model,
+    save_tu,
+    summarize_graphs,
+)
 from treegram.exceptions import InvalidGraphError
 from zoo import LAWS_HOLD_ON
 
@@ -167,3 +181,52 @@ def test_constructor_checks_edge_attributes():
             Graphs(**{**content, "edge_attributes": wrong})
     old = {name: value for name, value in content.items() if name != "edge_attributes"}
     assert Graphs(**old).edge_attributes is None
+
+
+# -------------------------------------------------------------------- names of columns
+
+
+def named(names, field="edge_attributes"):
+    """Return twenty rings and chains with two columns of vectors at the edges, or at the nodes."""
+    rng = np.random.default_rng(0)
+    rings = [[(0, 1), (1, 2), (2, 3), *([(3, 0)] if i % 2 else [])] for i in range(20)]
+    lengths = [4] * 20 if field == "attributes" else list(map(len, rings))
+    vectors = [rng.normal(size=(length, 2)) + np.array([3 * (i >= 10), 0]) for i, length in enumerate(lengths)]
+    return Graphs.from_edges(rings, **{field: vectors, f"{field[:-1]}_names": names}, targets=[0] * 10 + [1] * 10)
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: BinEdgeAttributes(2), "edge_attributes"),
+        (lambda: make_pipeline(BinEdgeAttributes(2), ODDCL(depth=1, use_edge_labels=True)), "edge_attributes"),
+        (GraphStatistics, "edge_attributes"),
+        (StatisticsKernel, "edge_attributes"),
+        (GraphStatistics, "attributes"),
+        (ScaleAttributes, "attributes"),
+    ],
+)
+def test_columns_of_new_graphs_must_have_the_fitted_names(make, field, tmp_path):
+    """In the fitted order, also for a loaded model; graphs without names are taken as they are."""
+    fitted = make().fit(named(["a", "b"], field))
+    save_model(fitted, tmp_path / "model.tgm")
+    for estimator in (fitted, load_model(tmp_path / "model.tgm")):
+        for names, place in [(["b", "a"], 0), (["a", "c"], 1)]:
+            with pytest.raises(
+                InvalidGraphError, match=rf"^Column {place} of the .*attributes of .* was fitted with '"
+            ):
+                estimator.transform(named(names, field))
+        expected = fitted.transform(named(["a", "b"], field))
+        unnamed = estimator.transform(named(None, field))
+        if isinstance(expected, Graphs):
+            names = {"attribute_names": expected.attribute_names, "edge_attribute_names": expected.edge_attribute_names}
+            unnamed = unnamed.assign(**{name: value for name, value in names.items() if value is not None})
+            assert unnamed == expected
+        else:
+            np.testing.assert_array_equal(unnamed, expected)
+
+
+def test_the_automatic_model_compares_names_of_edge_attributes():
+    model = GraphClassifier().fit(named(["a", "b"]), [0] * 10 + [1] * 10)  # only the vectors tell the classes apart
+    with pytest.raises(InvalidGraphError, match=r"^Column 0 of the edge attributes of the new graphs"):
+        model.predict(named(["b", "a"]))

@@ -265,7 +265,7 @@ def test_tables_keep_ids_and_column_names():
     [
         ({"graph": ["a", "a"]}, "graphs: row 1 has the graph 'a' of an earlier row"),
         ({"graph": ["b"]}, "nodes: row 0 is of graph 'a', which is not in the graph table"),
-        ({"name": ["a"]}, "graph: the graphs have no 'graph'; they have 'name'"),
+        ({"name": ["a"]}, "graph: graphs: no column is called 'graph'; there are 'name'"),
         (None, "graph_attributes are columns of the table of graphs: pass it as graphs"),
     ],
 )

@@ -70,14 +70,17 @@ def test_default_keys_may_be_missing():
     [
         (
             {"label": "lable"},
-            r"label: the nodes have no 'lable'; they have 'attributes', .*'x'; did you mean label\?",
+            r"label: nodes: no attribute is called 'lable'; there are .*'attributes'.*; did you mean label\?",
         ),
-        ({"attributes": "charges"}, r"attributes: the nodes have no 'charges'; .* did you mean charge\?"),
+        ({"attributes": "charges"}, r"attributes: nodes: no attribute is called 'charges'; .* did you mean charge\?"),
         (
             {"attributes": ["x", "charges"]},
-            r"attributes: the nodes have no 'charges'; .* did you mean charge\?",
+            r"attributes: nodes: no attribute is called 'charges'; .* did you mean charge\?",
         ),
-        ({"label": "zzz"}, r"label: the nodes have no 'zzz'; they have 'attributes', 'charge', 'label', 'x'\.$"),
+        (
+            {"label": "zzz"},
+            r"label: nodes: no attribute is called 'zzz'; there are 'label', 'attributes', 'charge', 'x'\.$",
+        ),
     ],
 )
 def test_given_key_must_exist(arguments, message):
@@ -87,7 +90,7 @@ def test_given_key_must_exist(arguments, message):
 
 
 def test_nodes_without_data_raise():
-    with pytest.raises(InvalidGraphError, match="the nodes have no 'element'; they have no data"):
+    with pytest.raises(InvalidGraphError, match="nodes: no attribute is called 'element'; there are none"):
         Graphs.from_networkx([networkx.path_graph(2)], label="element")
 
 
@@ -166,11 +169,11 @@ def vector_at_b(value):
         (
             [molecule(), without("b", "label")],
             {},
-            r"Graph 1: node 1 \('b'\) has no value for 'label'",
+            r"Graph 1: node 1 \('b'\): no value for 'label'",
         ),
-        ([without("c", "attributes")], {}, r"Graph 0: node 2 \('c'\) has no value for 'attributes'"),
-        ([molecule()], {"attributes": ["x", "y"]}, "attributes: the nodes have no 'y'"),
-        ([molecule()], {"edge_label": "color"}, "edge_label: the edges have no 'color'; they have 'bond'"),
+        ([without("c", "attributes")], {}, r"Graph 0: node 2 \('c'\): no value for 'attributes'"),
+        ([molecule()], {"attributes": ["x", "y"]}, "attributes: nodes: no attribute is called 'y'"),
+        ([molecule()], {"edge_label": "color"}, "edge_label: edges: no attribute is called 'color'; there are 'bond'"),
         (
             [vector_at_b([1.0])],
             {},

@@ -18,25 +18,30 @@ EDGES = {"source": [1], "target": [2]}
     [
         ({**NODES, "mass": [1.0]}, EDGES, {}, r"nodes: columns must be of one length; got \[1, 3\]"),
         ([1, 2], EDGES, {}, "nodes must be a table of pandas, polars or Arrow, or a dictionary of columns; got list"),
-        (NODES, EDGES, {"graph": "molecule"}, "graph: the nodes have no 'molecule'; they have 'element', 'graph'"),
-        (NODES, EDGES, {"attributes": "mas"}, "attributes: the nodes have no 'mas'; .*did you mean mass"),
+        (
+            NODES,
+            EDGES,
+            {"graph": "molecule"},
+            "graph: nodes: no column is called 'molecule'; there are 'graph', 'node', 'element', 'mass'",
+        ),
+        (NODES, EDGES, {"attributes": "mas"}, "attributes: nodes: no column is called 'mas'; .*did you mean mass"),
         (
             {**NODES, "mass": [1.0, np.nan, 2.0]},
             EDGES,
             {"attributes": "mass"},
-            "nodes: row 1 has no value for 'mass'",
+            "nodes: row 1: no value for 'mass'",
         ),
         (
             {**NODES, "element": ["C", None, "C"]},
             EDGES,
             {"label": "element"},
-            "nodes: row 1 has no value for 'element'",
+            "nodes: row 1: no value for 'element'",
         ),
         (
             {**NODES, "element": np.array(["2020", "NaT", "2021"], "M8[Y]")},
             EDGES,
             {"label": "element"},
-            "nodes: row 1 has no value for 'element'",
+            "nodes: row 1: no value for 'element'",
         ),
         (
             {**NODES, "node": [1, 2, 1]},
@@ -57,7 +62,12 @@ EDGES = {"source": [1], "target": [2]}
             {},
             "edges: row 0 has source 3 of graph 'a', which is not in the node table",
         ),
-        (NODES, EDGES, {"targets": "mass"}, "'mass' must have one value per graph; graph 'a' has .*12.*in row 1, .*16"),
+        (
+            NODES,
+            EDGES,
+            {"targets": "mass"},
+            "'mass' must have one value per graph; graph 'a' has 12 and, in nodes: row 1, 16",
+        ),
     ],
 )
 def test_invalid_tables_raise(nodes, edges, options, message):

@@ -4,6 +4,7 @@ The PyTorch Geometric readers are skipped if torch is not installed, as in ``mak
 """
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -289,9 +290,9 @@ def test_single_graph_needs_no_list():
 def test_text_in_numeric_columns_raises_and_names_the_column():
     nodes = {"graph": ["a", "a"], "node": [0, 1], "kind": ["C", "O"]}
     edges = {"graph": ["a"], "source": [0], "target": [1]}
-    with pytest.raises(InvalidGraphError, match=r"^attributes: nodes: row 0 has 'C' for 'kind'; expected a number"):
+    with pytest.raises(InvalidGraphError, match=r"^nodes: row 0: expected numbers in the column 'kind'; got 'C'"):
         Graphs.from_tables(nodes, edges, attributes="kind")
-    with pytest.raises(InvalidGraphError, match=r"graph 'a' has 0.5 and, in row 1, 1.5\.$"):
+    with pytest.raises(InvalidGraphError, match=r"graph 'a' has 0.5 and, in nodes: row 1, 1.5\.$"):
         Graphs.from_tables(nodes | {"y": [0.5, 1.5]}, edges, label="kind", targets="y")
     with pytest.raises(InvalidGraphError, match=r"could not convert string to float: 'C'"):
         Graphs.from_edges([[(0, 1)]], attributes=[["C", "O"]])
@@ -309,21 +310,37 @@ def test_unknown_names_raise_and_list_the_known_ones(reader, monkeypatch):
             return real(*args, **{**options, argument: "knid"})
 
         monkeypatch.setattr(Graphs, f"from_{method}", misspelled)
-        with pytest.raises(InvalidGraphError, match=rf"^{argument}: .*'knid'; (they have|it has) .*"):
+        with pytest.raises(InvalidGraphError, match=rf"^{argument}: .*'knid'; there are '.*"):
             reader()
 
 
-@pytest.mark.parametrize("reader", [networkx, igraph, pyg, dictionaries])
+@pytest.mark.parametrize("reader", [networkx, igraph, pyg])
 def test_unused_data_is_listed_in_one_warning(reader, monkeypatch):
-    method = {"networkx": "networkx", "igraph": "igraph", "pyg": "pyg", "dictionaries": "tables"}[reader.__name__]
+    method = reader.__name__
     real = getattr(Graphs, f"from_{method}")
-    args = 2 if method == "tables" else 1
-    monkeypatch.setattr(Graphs, f"from_{method}", lambda *given, **options: real(*given[:args]))
+    monkeypatch.setattr(Graphs, f"from_{method}", lambda *given, **options: real(given[0]))
     with pytest.warns(
         UserWarning, match=r"data of the nodes are not used: '.*data of the edges are not used: '"
     ) as caught:
         reader()
     assert len(caught) == 1
+
+
+def test_tables_give_the_column_label_and_all_numbers_by_default():
+    """As on the command line; columns of text that are not used are listed in one warning."""
+    nodes, edges = columns()
+    nodes |= {"Label": [f"kind {kind}" for kind in nodes["kind"]], "note": ["text"] * len(nodes["kind"])}
+    with pytest.warns(UserWarning, match=r"^These data of the nodes are not used: 'note'\. The arg") as caught:
+        graphs = Graphs.from_tables(nodes, edges, targets="class")
+    assert len(caught) == 1
+    assert graphs.label_values == ("kind 0", "kind 1", "kind 2")
+    assert (graphs.attribute_names, graphs.edge_attribute_names) == (("kind", "x", "y"), ("bond", "length"))
+    np.testing.assert_array_equal(graphs.attributes[:, 1:], EXPECTED.attributes)
+    with pytest.warns(UserWarning, match=r"not used: 'Label', 'kind', 'note', 'x', 'y'\..*not used: 'bond', 'length'"):
+        plain = Graphs.from_tables(nodes, edges, label=None, attributes=None, edge_attributes=False, targets="class")
+    assert plain.labels is plain.attributes is plain.edge_attributes is None
+    named = Graphs.from_tables(dict(nodes, Label=nodes["kind"], note=nodes["x"]), edges, graph_names=["a", "b", "c"])
+    assert named.graph_names.tolist() == ["a", "b", "c"]
 
 
 # -------------------------------------------------------------------- lists of other libraries' graphs as X
@@ -385,6 +402,19 @@ def test_lists_of_other_libraries_graphs_are_taken_as_they_are(library):
     np.testing.assert_array_equal(kernel.fit_transform(items), kernel.fit_transform(expected))
 
 
+def test_single_graphs_are_refused():
+    for library in ("networkx", "igraph", "rdkit"):
+        with pytest.raises(InvalidGraphError, match="here, use a list of graphs that are all of one kind"):
+            as_graphs(list_of(library)[0])
+
+
+def test_graphs_of_grakel_without_labels_and_invalid_molecules_are_recognized():
+    assert as_graphs([({(0, 1): 1},), ({(0, 1): 1, (1, 2): 1},)]).sizes.tolist() == [2, 3]
+    chem = pytest.importorskip("rdkit.Chem")
+    with pytest.raises(InvalidGraphError, match=r"^Molecule 1 .*got None.*on_error='skip'"):
+        as_graphs([chem.MolFromSmiles("C"), None])
+
+
 def test_data_sets_and_batches_are_taken_as_they_are():
     class Batch:
         def to_data_list(self):
@@ -418,6 +448,10 @@ def test_error_about_an_unknown_parameter_speaks_of_graphs(name):
 @pytest.mark.parametrize(
     ("X", "advice"),
     [
+        (np.array(["CO"]), "holds str_.*use Graphs.from_smiles for SMILES"),
+        ({"nodes": [], "edges": []}, "got dict.*Graphs.from_tables for tables"),
+        (sp.eye_array(2), "got dia_array.*use Graphs.from_edges; the edges of a matrix"),
+        ([Path("1abc.pdb")], "holds .*Path.*Graphs.from_pdb for protein structures"),
         (pd.DataFrame({"graph": [1]}), "got DataFrame.*use Graphs.from_tables"),
         ([pd.DataFrame({"graph": [1]})], "holds DataFrame.*use Graphs.from_tables"),
         (["CCO"], "holds str.*use Graphs.from_smiles for SMILES"),

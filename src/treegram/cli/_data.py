@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,7 +34,11 @@ INPUTS = {
     "tables": "tables (--nodes and --edges)",
     "graphs": "graphs (data sets and .parquet files)",
 }
-_TRANSFORMERS = {"molecules": "MoleculeGraphs", "proteins": "ProteinGraphs", "tables": "TableGraphs"}
+_TRANSFORMERS = {
+    "molecules": "molecules.MoleculeGraphs",
+    "proteins": "proteins.ProteinGraphs",
+    "tables": "tables.TableGraphs",
+}
 
 # -------------------------------------------------------------------- options
 
@@ -257,7 +262,9 @@ def load(
             chosen |= {"descriptors": ["rdkit2d", "erg"], "n_jobs": getattr(args, "jobs", None)}
         if list(kernels) == [AUTO]:
             chosen.setdefault("labels", ["element", "pharmacophore"])
-    transformer = getattr(treegram, _TRANSFORMERS[input_type])() if saved is None else clone(saved)
+    module, _, name_of_class = _TRANSFORMERS[input_type].partition(".")
+    new = getattr(import_module(f"treegram.graphs.{module}"), name_of_class)
+    transformer = new() if saved is None else clone(saved)
     transformer.set_params(**chosen)
     targets = getattr(args, "target", [])
     if input_type == "molecules":
@@ -282,7 +289,7 @@ def load(
         table = read_structures(name, _structures(Path(name)), transformer, is_collected=on_error == "collect")
         graph_column = getattr(args, "graph_column", "graph")
     else:
-        graphs = read_graph_tables(transformer, args.nodes, args.edges, cells, None if saved else chosen)
+        graphs = read_graph_tables(transformer, args.nodes, args.edges, cells)
         table, graph_column = make_table(name, graphs), transformer.graph
     table = replace(table, targets=targets, transformer=transformer)
     if cells is not None:
@@ -308,7 +315,7 @@ def _load_graphs(name: str, args: argparse.Namespace) -> GraphTable:
     else:
         graphs, y = treegram.load_tu(name, data_dir=getattr(args, "data_dir", None), download="no_download" not in args)
         task = "regression" if y is not None and y.dtype.kind == "f" else "classification"
-    return make_table(name, graphs, columns={} if y is None else {"": y}, targets=() if y is None else [""], task=task)
+    return make_table(name, graphs, targets=() if y is None else [""], task=task)
 
 
 # -------------------------------------------------------------------- models
@@ -321,7 +328,7 @@ def load_model_and_data(args: argparse.Namespace, *, on_error: str = "") -> tupl
         raise ValueError(
             f"{args.model} holds a {type(model).__name__}, which cannot predict; fit a model with treegram fit."
         )
-    input_types = {name: input_type for input_type, name in _TRANSFORMERS.items()}
+    input_types = {path.partition(".")[2]: input_type for input_type, path in _TRANSFORMERS.items()}
     first = model[0] if hasattr(model, "steps") else None
     input_type = input_types.get(type(first).__name__, "graphs")
     other = _input_type(args.data, args)

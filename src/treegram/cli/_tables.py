@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,75 +11,60 @@ from typing import TYPE_CHECKING, Any
 from treegram.exceptions import DatasetError, InvalidGraphError
 
 if TYPE_CHECKING:
-    from treegram import Graphs, TableGraphs
+    from treegram import Graphs
     from treegram.graphs.cells import CellTable
     from treegram.graphs.graph_table import GraphTable
+    from treegram.graphs.tables import TableGraphs
 
 
-def read_graph_tables(
-    transformer: TableGraphs, nodes: Path, edges: Path, graphs: CellTable | None, given: Collection[str] | None
-) -> Graphs:
-    """Read tables into graphs; names and labels are text, vectors are numbers.
-
-    ``given`` are the parameters that the user has set, and the transformer learns the others from the tables; None leaves it as it is.
-    """
+def read_graph_tables(transformer: TableGraphs, nodes: Path, edges: Path, graphs: CellTable | None) -> Graphs:
+    """Read tables into graphs; names and labels are text. A new transformer learns which columns it takes."""
     from treegram.graphs.cells import read_cells
+    from treegram.graphs.tables import choose_columns
 
     files = {"nodes": read_cells(nodes), "edges": read_cells(edges)}
     if transformer.graph_attributes:
         if graphs is None:
             raise ValueError("--graphs FILE is needed: it has the vectors of graphs.")
         files["graphs"] = graphs
-    if given is not None:
-        _choose_columns(transformer, files, given)
-    ends: list[str | None] = [transformer.source, transformer.target, transformer.edge_label]
-    if transformer.graph.lower() in map(str.lower, files["edges"].columns):  # edges may name their graph
-        ends = [transformer.graph, *ends]
-    columns: dict[str, tuple[list[str | None], str | Sequence[str] | None]] = {
+    is_new = True in (transformer.label, transformer.attributes, transformer.edge_label, transformer.edge_attributes)
+    transformer.set_params(**choose_columns(transformer, files["nodes"], files["edges"]))
+    columns: dict[str, tuple[list[Any], Any]] = {
         "nodes": ([transformer.graph, transformer.node, transformer.label], transformer.attributes),
-        "edges": (ends, transformer.edge_attributes),
+        "edges": (
+            [transformer.graph, transformer.source, transformer.target, transformer.edge_label],
+            transformer.edge_attributes,
+        ),
         "graphs": ([transformer.graph], transformer.graph_attributes),
     }
-    tables: dict[str, dict[str, Any]] = {}
+    if transformer.graph not in files["edges"]:  # edges need not name their graph
+        columns["edges"][0].remove(transformer.graph)
+    tables = {}
     for name, file in files.items():
         texts, vectors = columns[name]
-        numbers = [vectors] if isinstance(vectors, str) else vectors or []
-        tables[name] = {column: file.texts(column) for column in texts if column}
-        tables[name] |= {column: file.numbers(column) for column in numbers}
+        cells = {column: file.texts(column) for column in texts if column}
+        numbers = {column: file.cells(column) for column in ([vectors] if isinstance(vectors, str) else vectors or [])}
+        tables[name] = replace(file, columns=cells | numbers)
+        if is_new and name != "graphs":
+            _warn_of_texts(name, file)
     try:
         return transformer.transform(tables)
-    except InvalidGraphError as error:  # it numbers rows from 0
-        text = re.sub(
-            r"\b(nodes|edges|graphs): row (\d+)", lambda match: files[match[1]].where(int(match[2])), str(error)
-        )
-        raise DatasetError(text) from error
+    except InvalidGraphError as error:
+        raise DatasetError(str(error)) from error
 
 
-def _choose_columns(transformer: TableGraphs, files: dict[str, CellTable], given: Collection[str]) -> None:
-    """Set the parameters that are not given: the column "label", and as attributes all others that hold numbers."""
+def _warn_of_texts(name: str, file: CellTable) -> None:
+    """Warn of columns of text that are not used."""
     from treegram.graphs.cells import holds_numbers
 
-    ids = {
-        "nodes": {transformer.graph, transformer.node},
-        "edges": {transformer.graph, transformer.source, transformer.target},
-    }
-    for name, label, attributes in (("nodes", "label", "attributes"), ("edges", "edge_label", "edge_attributes")):
-        columns = files[name].columns
-        if label not in given and "label" in map(str.lower, columns):
-            transformer.set_params(**{label: "label"})
-        if attributes in given:
-            continue
-        used = {column.lower() for column in (*ids[name], getattr(transformer, label)) if column}
-        others = [column for column in columns if column.lower() not in used]
-        numbers = [column for column in others if holds_numbers(columns[column])]
-        transformer.set_params(**{attributes: numbers or None})
-        if len(numbers) < len(others):
-            unused = ", ".join(column for column in others if column not in numbers)
-            warnings.warn(
-                f"The table of {name} has text columns that are not used: {unused}. To use one as the label, name it with "
-                f"--{label.replace('_', '-')}.",
-                stacklevel=2,
-            )
+    texts = [column for column, cells in file.columns.items() if column not in file.used and not holds_numbers(cells)]
+    if texts:
+        option = "--label" if name == "nodes" else "--edge-label"
+        warnings.warn(
+            f"The table of {name} has text columns that are not used: {', '.join(texts)}. To use one as the label, name it with "
+            f"{option}.",
+            stacklevel=2,
+        )
 
 
 def read_structures(source: str, paths: Sequence[Path], transformer: Any, *, is_collected: bool) -> GraphTable:

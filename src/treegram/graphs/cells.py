@@ -10,10 +10,12 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +23,12 @@ from numpy.typing import NDArray
 from treegram._core.optional import optional_module
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
-from treegram.exceptions import DatasetError
+from treegram.exceptions import DatasetError, InvalidGraphError, TreegramError
+from treegram.graphs.check import as_vectors, refuse_masked
 
 MISSING = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "?"})
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+Cells: TypeAlias = Any  # a list or an array with an entry for each row
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9.e+-]*", re.IGNORECASE)
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
@@ -39,44 +43,148 @@ _MOST_NAMES = 20  # in a message
 
 @dataclass(frozen=True)
 class CellTable:
-    """The rows of a table as they were read, by column; ``problems`` says what is wrong with a row, "" for nothing."""
+    """The cells of a table as they were read, by column; ``where`` returns the place of a row, for messages.
+
+    ``problems`` says what is wrong with a row of a file, "" for nothing. ``used`` collects the columns that were asked for.
+    """
 
     source: str
-    columns: Mapping[str, Sequence[Any]]
-    problems: list[str]
-    lines: Sequence[int]  # the line of each row
+    columns: Mapping[str, Cells]
+    n_rows: int
+    where: Callable[[int], str]
+    problems: list[str] = field(default_factory=list)
     noun: str = "column"
-    marker: str = ":"  # between the source and the line, in messages
+    error: type[TreegramError] = DatasetError
+    used: set[str] = field(default_factory=set)
 
-    def where(self, row: int) -> str:
-        """Return the place of a row, for messages."""
-        return f"{self.source}{self.marker}{self.lines[row]}"
+    def __contains__(self, column: object) -> bool:
+        return str(column).lower() in map(str.lower, self.columns)
 
-    def cells(self, column: str, advice: str = "") -> Sequence[Any]:
-        """Return the cells of a column."""
-        return self.columns[find_column(self.columns, column, self.source, advice, self.noun)]
+    def find(self, column: str, argument: str = "", advice: str = "") -> str:
+        """Return the name of a column as the table spells it: case is ignored unless a column matches exactly.
 
-    def texts(self, column: str, advice: str = "") -> Sequence[Any]:
+        ``argument`` is what named the column, and ``advice`` what to do if there is none, for messages.
+        """
+        names, place = list(self.columns), f"{argument}: {self.source}" if argument else self.source
+        matches = [name for name in names if name == column] or [
+            name for name in names if name.lower() == column.lower()
+        ]
+        if len(matches) > 1:
+            known = " and ".join(map(repr, matches))
+            raise self.error(f"{place}: {known} both match {column!r}; write it as in the file.")
+        if not matches:
+            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+            known = ", ".join(map(repr, names[:_MOST_NAMES])) + more
+            hint = suggest(column, names) or f". {advice}".rstrip()
+            raise self.error(f"{place}: no {self.noun} is called {column!r}; there are {known or 'none'}{hint}")
+        return matches[0]
+
+    def cells(self, column: str, argument: str = "", advice: str = "") -> Cells:
+        """Return the cells of a column, which a table without rows need not have."""
+        if not self.n_rows and column not in self:
+            return []
+        name = self.find(column, argument, advice)
+        self.used.add(name)
+        return self.columns[name]
+
+    def labels(self, column: str, argument: str = "", advice: str = "") -> Cells:
         """Return a column of names or labels, in which no cell may be empty."""
-        texts = name_texts(self.cells(column, advice))
-        if None in texts:
-            self._refuse_missing(texts.index(None), column)
-        return texts
+        cells = self.cells(column, argument, advice)
+        names = cells.tolist() if isinstance(cells, np.ndarray) and cells.dtype.kind in "iubf" else cells
+        empty = (row for row, cell in enumerate(names) if has_no_value(cell) or (isinstance(cell, str) and not cell))
+        if (row := next(empty, None)) is not None:
+            raise self._no_value(row, column)
+        return cells
 
-    def numbers(self, column: str) -> Sequence[Any] | Floats:
-        """Return a column of numbers without missing cells, or of vectors, which only Parquet files have."""
-        cells = self.cells(column)
-        if any(isinstance(cell, list) for cell in cells):
-            return cells
-        rows, values = convert_cells(cells, column, self.where)
-        if len(rows) < len(cells):
-            self._refuse_missing(next(row for row, cell in enumerate(cells) if is_missing(cell)), column)
-        if values.dtype.kind in "Ub":
-            raise DatasetError(f"{self.where(0)}: expected numbers in the column {column!r}; got {cells[0]!r:.60}.")
-        return values.astype(np.float64)
+    def texts(self, column: str, advice: str = "") -> list[str]:
+        """Return a column of names or labels as text, in which no cell may be empty."""
+        return [str(cell) for cell in self.labels(column, advice=advice)]
 
-    def _refuse_missing(self, row: int, column: str) -> None:
-        raise DatasetError(f"{self.where(row)}: no value for {column!r}. Fill or remove missing values first.")
+    def values(self, column: str, argument: str = "", advice: str = "") -> tuple[Ints, NDArray[Any]]:
+        """Return the rows that have a value in a column, and the values: whole numbers, numbers, booleans or text."""
+        return convert_cells(self.cells(column, argument, advice), column, self.where, self.error)
+
+    def complete_values(self, column: str, argument: str = "") -> NDArray[Any]:
+        """Return the values of a column in which no cell may be missing."""
+        rows, values = self.values(column, argument)
+        if len(rows) < self.n_rows:
+            raise self._no_value(min(set(range(self.n_rows)) - set(rows.tolist())), column)
+        return values
+
+    def vectors(self, columns: str | Sequence[str], argument: str = "") -> tuple[Floats, list[str]]:
+        """Return the vectors that columns of numbers, or of vectors, form together, and a name for each of their numbers."""
+        blocks, titles = [np.empty((self.n_rows, 0))], []
+        for column in [columns] if isinstance(columns, str) else columns:
+            block = self._vectors(column, argument)
+            width = block.shape[1]
+            blocks.append(block.reshape(self.n_rows, width))
+            titles += [column] if width == 1 else [f"{column}[{j}]" for j in range(width)]
+        return np.hstack(blocks), titles
+
+    def _vectors(self, column: str, argument: str) -> Floats:
+        cells = self.cells(column, argument)
+        if getattr(cells, "ndim", 1) > 1 or any(isinstance(cell, list | tuple | np.ndarray) for cell in cells):
+            rows = list(cells)
+            try:
+                return as_vectors(rows, column, "row")
+            except InvalidGraphError:
+                shape = _shape(rows[0])
+                row = next((i for i, cell in enumerate(rows) if shape is None or _shape(cell) != shape), 0)
+                problem = f"expected vectors of numbers, all of one length, in the column {column!r}"
+                raise self.error(f"{self.where(row)}: {problem}; got {rows[row]!r:.60}.") from None
+        values = self.complete_values(column, argument)
+        if values.dtype.kind == "U":
+            raise self.error(f"{self.where(0)}: expected numbers in the column {column!r}; got {cells[0]!r:.60}.")
+        return values.astype(np.float64)[:, None]
+
+    def take(self, rows: Sequence[Any], where: Callable[[int], str]) -> CellTable:
+        """Return a table of these rows, at these places; None is a row without values."""
+        columns = {
+            name: cells[rows]
+            if isinstance(cells, np.ndarray)
+            else [None if row is None else cells[row] for row in rows]
+            for name, cells in self.columns.items()
+        }
+        return replace(self, columns=columns, n_rows=len(rows), where=where, problems=[])
+
+    def _no_value(self, row: int, column: str) -> TreegramError:
+        return self.error(f"{self.where(row)}: no value for {column!r}. Fill or remove missing values first.")
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """Return the shape of a vector of numbers, and None for anything else."""
+    try:
+        shape = np.asarray(value, dtype=np.float64).shape
+    except (TypeError, ValueError):
+        return None
+    return shape if len(shape) == 1 else None
+
+
+def table_of(data: Any, name: str) -> CellTable:
+    """Return a table of pandas, polars or Arrow, or a dictionary of columns, whose rows are numbered from 0 in messages."""
+    if isinstance(data, CellTable):
+        return data
+    if not isinstance(data, Mapping) and not (hasattr(data, "columns") and hasattr(data, "__getitem__")):
+        raise InvalidGraphError(
+            f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(data).__name__}."
+        )
+    names = getattr(data, "column_names", None) or getattr(
+        data, "columns", data
+    )  # the ``columns`` of Arrow are no names
+    columns = {str(column): as_column(data[column], str(column)) for column in names}
+    lengths = set(map(len, columns.values()))
+    if len(lengths) > 1:
+        raise InvalidGraphError(f"{name}: columns must be of one length; got {sorted(lengths)}.")
+    return CellTable(name, columns, max(lengths, default=0), lambda row: f"{name}: row {row}", error=InvalidGraphError)
+
+
+def as_column(values: Any, name: str) -> Cells:
+    """Return the values of a column as an array, or as a list, so that numpy changes no entry."""
+    if hasattr(values, "combine_chunks"):  # Arrow
+        return values.to_numpy(zero_copy_only=False)
+    plain = values.to_numpy() if hasattr(values, "to_numpy") else values
+    refuse_masked(plain, f"the column {name!r}")
+    return np.asarray(plain) if isinstance(plain, np.ndarray) else list(plain)
 
 
 def read_text(path: Path, source: str, data: bytes | None = None) -> str:
@@ -128,7 +236,7 @@ def parse_csv(text: str, source: str, delimiter: str) -> CellTable:
         raise DatasetError(f"{source}:{reader.line_num}: {error}.") from error
     # Spreadsheets add columns without a name.
     columns = {name: list(map(str.strip, flat[i::width])) for i, name in enumerate(names) if name}
-    return CellTable(source, columns, problems, lines)
+    return CellTable(source, columns, len(lines), lambda row: f"{source}:{lines[row]}", problems)
 
 
 def _check_delimiter(names: list[str], source: str, delimiter: str) -> None:
@@ -161,100 +269,89 @@ def _read_parquet(path: Path) -> CellTable:
         raise DatasetError(f"{path} cannot be read as Parquet: {' '.join(str(error).split())[:200]}.") from None
     check_names(table.column_names, str(path))
     columns = {name: table[name].to_pylist() for name in table.column_names}
-    return CellTable(str(path), columns, [""] * len(table), range(len(table)), marker=": row ")
-
-
-def find_column(names: Iterable[str], wanted: str, source: str, advice: str = "", noun: str = "column") -> str:
-    """Return the name of a column as the file spells it; case is ignored unless a column matches exactly."""
-    names = list(names)
-    matches = [name for name in names if name == wanted] or [name for name in names if name.lower() == wanted.lower()]
-    if len(matches) > 1:
-        raise DatasetError(
-            f"{source}: {' and '.join(map(repr, matches))} both match {wanted!r}; write it as in the file."
-        )
-    if not matches:
-        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        shown = ", ".join(map(repr, names[:_MOST_NAMES])) + more
-        hint = suggest(wanted, names) or f". {advice}".rstrip()
-        raise DatasetError(f"{source}: no {noun} is called {wanted!r}; there are {shown or 'none'}{hint}")
-    return matches[0]
+    return CellTable(str(path), columns, len(table), lambda row: f"{path}: row {row}")
 
 
 # -------------------------------------------------------------------- cells
 
 
 def is_missing(cell: Any) -> bool:
-    """Return whether a cell of a file has no value."""
+    """Return whether a cell has no value."""
     return cell.lower() in MISSING if isinstance(cell, str) else has_no_value(cell)
 
 
 def has_no_value(value: Any) -> bool:
-    """Return whether a value is None, nan, or a missing value of pandas; text such as "NA" is a value."""
-    is_nan = isinstance(value, float) and value != value
-    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
+    """Return whether a value is None, nan, or a missing value of numpy or pandas; text such as "NA" is a value."""
+    is_nan = isinstance(value, float | np.generic) and value != value
+    return value is None or bool(is_nan) or type(value).__name__ in ("NAType", "NaTType")
 
 
-def holds_numbers(cells: Sequence[Any]) -> bool:
+def holds_numbers(cells: Cells) -> bool:
     """Return whether all cells that have a value are numbers, and some cell has one."""
-    if cells and _parse_plain(cells) is not None:
-        return True
-    present = [cell for cell in cells if not is_missing(cell)]
-    return bool(present) and all(_parse_number(cell) is not None for cell in present)
+    numbers = _parse(cells)[1]
+    return bool(numbers) and None not in numbers
 
 
-def name_texts(cells: Sequence[Any]) -> list[str | None]:
+def name_texts(cells: Cells) -> list[str | None]:
     """Return names or labels as text; only an empty cell is missing."""
-    if set(map(type, cells)) == {str}:  # fast for large tables
-        return [cell or None for cell in cells]
     return [None if has_no_value(cell) or cell == "" else str(cell) for cell in cells]
 
 
-def convert_cells(cells: Sequence[Any], name: str, where: Callable[[int], str]) -> tuple[Ints, NDArray[Any]]:
+def convert_cells(
+    cells: Cells, name: str, where: Callable[[int], str], error: type[TreegramError] = DatasetError
+) -> tuple[Ints, NDArray[Any]]:
     """Return the rows that have a value, and the values: whole numbers, numbers, booleans or text.
 
     ``name`` is the column's, and ``where`` says the place of a row. All cells decide what the column holds; a column of numbers and text
     is refused, and so is a number that could not be computed with.
     """
-    rows: Sequence[int] = range(len(cells))
-    present, numbers = cells, _parse_plain(cells)
-    if numbers is None:
-        rows = [row for row, cell in enumerate(cells) if not is_missing(cell)]
-        present = [cells[row] for row in rows]
-        numbers = [_parse_number(cell) for cell in present]
+    rows, numbers = _parse(cells)
     ids = np.array(rows, dtype=np.int64)
-    if present and all(isinstance(cell, bool) for cell in present):
-        return ids, np.array(present)
-    if None in numbers:
-        _check_texts(present, numbers, name, lambda i: where(rows[i]))
+    present = [cells[row] for row in rows] if None in numbers else []
+    if present and all(isinstance(cell, bool | np.bool_) for cell in present):
+        return ids, np.array(present, dtype=bool)
+    for row, cell in zip(rows, present, strict=False):
+        if isinstance(cell, list | tuple | dict | np.ndarray):
+            raise error(f"{where(row)}: expected one value in the column {name!r}; got {cell!r:.60}.")
+    if present:
+        _check_texts(present, numbers, name, lambda i: where(rows[i]), error)
         return ids, np.array([str(cell) for cell in present])
     values: Floats = np.array(numbers, dtype=np.float64)
     is_wrong = ~(np.abs(values) <= _LARGEST)
     is_large = np.abs(values) >= _LARGEST_WHOLE
     for i in np.flatnonzero(is_wrong | is_large).tolist():
+        cell = cells[rows[i]]
+        shown = cell.item() if isinstance(cell, np.generic) else cell
         if is_wrong[i]:
             problem = "which is not a finite number" if np.isinf(values[i]) else "which is too large to compute with"
-        elif isinstance(present[i], int) or str(present[i]).lstrip("+-").isdigit():
+        elif isinstance(shown, int) or str(shown).lstrip("+-").isdigit():
             problem = "a whole number beyond 2**53, where different numbers become the same"
         else:
             continue
-        raise DatasetError(f"{where(rows[i])}: the column {name!r} has {present[i]!r:.60}, {problem}.")
+        raise error(f"{where(rows[i])}: the column {name!r} has {shown!r:.60}, {problem}.")
     is_whole = not is_large.any() and bool((values == np.round(values)).all())
     return ids, values.astype(np.int64) if is_whole else values
 
 
-def _parse_plain(cells: Sequence[Any]) -> list[float | None] | None:
-    """Return the numbers of a column of texts without missing cells, and None for any other: large tables need a fast way."""
-    try:
-        return list(map(float, cells)) if _DIGITS.fullmatch("".join(cells)) else None
+def _parse(cells: Cells) -> tuple[Sequence[int], list[float | None]]:
+    """Return the rows that have a value, and the number in each of them, None for anything else."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iuf":
+        present = np.flatnonzero(~np.isnan(cells))
+        return present.tolist(), cells[present].tolist()
+    try:  # large tables of texts without missing cells need a fast way
+        if len(cells) and _DIGITS.fullmatch("".join(cells)):
+            return range(len(cells)), list(map(float, cells))
     except (TypeError, ValueError):
-        return None
+        pass
+    rows = [row for row, cell in enumerate(cells) if not is_missing(cell)]
+    return rows, [_parse_number(cells[row]) for row in rows]
 
 
 def _parse_number(cell: Any) -> float | None:
-    """Return the number that a cell holds, infinite if it is too large, and None for text."""
+    """Return the number that a cell holds, infinite if it is too large, and None for text and booleans."""
     if isinstance(cell, str):
         return float(cell) if _NUMBER.fullmatch(cell) or _INFINITE.fullmatch(cell) else None
-    if isinstance(cell, bool) or not isinstance(cell, int | float):
+    if isinstance(cell, bool) or not isinstance(cell, Real | Decimal):
         return None
     try:
         return float(cell)
@@ -262,7 +359,13 @@ def _parse_number(cell: Any) -> float | None:
         return math.inf
 
 
-def _check_texts(cells: Sequence[Any], numbers: Sequence[float | None], name: str, where: Callable[[int], str]) -> None:
+def _check_texts(
+    cells: Cells,
+    numbers: Sequence[float | None],
+    name: str,
+    where: Callable[[int], str],
+    error: type[TreegramError],
+) -> None:
     """Refuse a column that mixes numbers and text, or writes numbers with decimal commas."""
     text = next(i for i, number in enumerate(numbers) if number is None)
     number = next((i for i, number in enumerate(numbers) if number is not None), None)
@@ -270,11 +373,11 @@ def _check_texts(cells: Sequence[Any], numbers: Sequence[float | None], name: st
         parsed is not None or _DECIMAL_COMMA.fullmatch(str(cell)) for cell, parsed in zip(cells, numbers, strict=True)
     )
     if has_comma:
-        raise DatasetError(
+        raise error(
             f"{where(text)}: the column {name!r} has {cells[text]!r:.60}, a number with a decimal comma. Write it with a point."
         )
     if number is not None:
-        raise DatasetError(
+        raise error(
             f"{where(text)}: the column {name!r} has {cells[text]!r:.60}, but {where(number)} has the number {cells[number]}. A column "
             "must hold only numbers, or only text; leave a cell empty if its value is missing."
         )

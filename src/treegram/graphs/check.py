@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.exceptions import DatasetError, InvalidGraphError
+
+if TYPE_CHECKING:
+    from treegram.graphs import Graphs
 
 # The fields with one row per node, arc or graph. Selecting, joining and comparing collections loop over them.
 ROWS = {
@@ -477,6 +480,41 @@ def column_groups(names: Sequence[str] | None, n_columns: int) -> dict[str, list
         group, end, _ = name.partition(GROUP_END)
         groups.setdefault(group if end else "", []).append(column)
     return groups
+
+
+# -------------------------------------------------------------------- new graphs and fitted ones
+
+
+def check_fitted_columns(
+    owner: object, field: str, graphs: Graphs, n_fitted: int, fitted_names: Sequence[str] | None
+) -> None:
+    """Raise if the vectors of new graphs have other columns than those that an estimator was fitted on."""
+    things, vectors = "edges" if field == "edge_attributes" else "nodes", getattr(graphs, field)
+    n_new = 0 if vectors is None else vectors.shape[1]
+    if n_new != n_fitted:
+        new, old = (counted(n, "attribute") if n else "no attributes" for n in (n_new, n_fitted))
+        refuse_unlike(owner, f"The {things} of the new graphs (X) have {new}", f"on {things} with {old}")
+    check_column_names(owner, field.replace("_", " "), getattr(graphs, f"{field[:-1]}_names"), fitted_names)
+
+
+def check_column_names(owner: object, columns: str, new: Sequence[str] | None, fitted: Sequence[str] | None) -> None:
+    """Raise if columns of new graphs have other names than those of the fitted ones, or another order; either may have none."""
+    if new is None or fitted is None or list(new) == list(fitted):
+        return
+    place, now, then = next((i, a, b) for i, (a, b) in enumerate(zip(new, fitted, strict=True)) if a != b)
+    refuse_unlike(
+        owner, f"Column {place} of the {columns} of the new graphs (X) is {now!r}", f"with {then!r} in its place"
+    )
+
+
+def refuse_unlike(owner: object, now: str, then: str) -> None:
+    """Raise because of what new graphs have, and what the fitted ones had."""
+    raise InvalidGraphError(
+        f"{now}, but {type(owner).__name__} was fitted {then}. Build them the same way as the training graphs."
+    )
+
+
+# -------------------------------------------------------------------- names
 
 
 def _describe_node(finder: Finder, name: str, node: int) -> str:

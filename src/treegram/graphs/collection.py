@@ -596,17 +596,27 @@ _CONSTRUCTORS: dict[str, Callable[[Any], bool]] = {
     "from_networkx": lambda item: hasattr(item, "nodes") and hasattr(item, "adj"),
     "from_igraph": lambda item: hasattr(item, "get_edgelist"),
     "from_pyg": lambda item: hasattr(item, "edge_index") or hasattr(item, "to_data_list"),
-    "from_rdkit": lambda item: hasattr(item, "GetAtoms"),
+    "from_rdkit": lambda item: item is None or hasattr(item, "GetAtoms"),  # RDKit's answer to an invalid SMILES is None
     "from_grakel": lambda item: (
         hasattr(item, "get_edge_dictionary")
-        or (isinstance(item, list | tuple) and len(item) in (2, 3) and isinstance(item[1], Mapping))
+        or (isinstance(item, list | tuple) and 1 <= len(item) <= 3 and isinstance(item[:2][-1], Mapping))
     ),
 }
+_SINGLE = (
+    "adj",
+    "get_edgelist",
+    "num_nodes",
+    "GetAtoms",
+    "columns",
+    "tocsr",
+)  # one of these means one graph or table, not a list
+_FILES = "load_tu, load_parquet or load_molecules for files, or Graphs.from_pdb for protein structures"
 # Constructors that take other things, by the first part of the name of the module of a type.
 _OTHERS = {
-    "builtins": "Graphs.from_smiles for SMILES (or MoleculeGraphs first in a pipeline), Graphs.from_edges for lists of edges, load_tu or load_parquet for files",
-    "numpy": "Graphs.from_edges; the edges of a matrix are np.argwhere(matrix)",
-    "scipy": "Graphs.from_edges; the edges of a matrix are np.argwhere(matrix)",
+    "builtins": "Graphs.from_smiles for SMILES (or MoleculeGraphs first in a pipeline), Graphs.from_edges for lists of edges, "
+    f"Graphs.from_tables for tables, {_FILES}",
+    "pathlib": _FILES,
+    **dict.fromkeys(("numpy", "scipy"), "Graphs.from_edges; the edges of a matrix are np.argwhere(matrix)"),
     **dict.fromkeys(("pandas", "polars", "pyarrow"), "Graphs.from_tables"),
     "gemmi": "Graphs.from_pdb",
 }
@@ -620,9 +630,7 @@ def as_graphs(X: Any) -> Graphs:
         X = X[:, 0]  # one row per graph, as np.asarray gives it
     if hasattr(X, "to_data_list"):
         return Graphs.from_pyg(X, targets=None)  # a batch
-    is_single = (
-        hasattr(X, "adj") or hasattr(X, "num_nodes") or isinstance(X, str | bytes | Mapping) or hasattr(X, "columns")
-    )
+    is_single = isinstance(X, str | bytes | Mapping) or any(hasattr(X, name) for name in _SINGLE)
     if is_single or not (isinstance(X, Iterable) or hasattr(X, "__getitem__")):
         raise _wrong_type(X, "")
     items = list(X)
@@ -636,7 +644,8 @@ def as_graphs(X: Any) -> Graphs:
 
 
 def _wrong_type(value: Any, place: str) -> InvalidGraphError:
-    advice = _OTHERS.get(type(value).__module__.partition(".")[0], "a list of graphs that are all of one kind")
+    module = "builtins" if isinstance(value, str) else type(value).__module__.partition(".")[0]
+    advice = _OTHERS.get(module, "a list of graphs that are all of one kind")
     return InvalidGraphError(
         f"X must be a Graphs collection or a list of graphs; got {place}{type(value).__name__}. Graphs of networkx, igraph, PyTorch "
         f"Geometric, GraKeL and RDKit are converted; here, use {advice}."

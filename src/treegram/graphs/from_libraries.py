@@ -79,15 +79,7 @@ class FromLibraries:
         """
         from treegram.graphs.libraries import read_networkx
 
-        return read_networkx(
-            graphs,
-            targets,
-            graph_names,
-            label=label,
-            attributes=attributes,
-            edge_label=edge_label,
-            edge_attributes=edge_attributes,
-        )
+        return read_networkx(graphs, (label, attributes, edge_label, edge_attributes), targets, graph_names)
 
     def to_networkx(self) -> list[Any]:
         """Return one networkx graph per graph; :meth:`from_networkx` converts back.
@@ -136,8 +128,7 @@ class FromLibraries:
         graph_attributes : dict of str to array-like of shape (n_molecules, n_columns), optional
             Your own fingerprints or descriptors, by name. The automatic models compare molecules by each of them.
         **kwargs
-            Parameters of :class:`MoleculeGraphs`: ``labels``, ``attributes``, ``bond_labels``, ``hydrogens``,
-            ``descriptors``, ``random_state``, ``n_jobs``.
+            Parameters of :class:`MoleculeGraphs`: ``labels``, ``attributes``, ``hydrogens``, ``descriptors``, ``n_jobs``.
 
         Returns
         -------
@@ -239,15 +230,7 @@ class FromLibraries:
         """
         from treegram.graphs.libraries import read_igraph
 
-        return read_igraph(
-            graphs,
-            targets,
-            graph_names,
-            label=label,
-            attributes=attributes,
-            edge_label=edge_label,
-            edge_attributes=edge_attributes,
-        )
+        return read_igraph(graphs, (label, attributes, edge_label, edge_attributes), targets, graph_names)
 
     @classmethod
     def from_pyg(
@@ -299,16 +282,8 @@ class FromLibraries:
         """
         from treegram.graphs.libraries import read_pyg
 
-        return read_pyg(
-            data,
-            targets,
-            graph_names,
-            directed=directed,
-            label=label,
-            attributes=attributes,
-            edge_label=edge_label,
-            edge_attributes=None if edge_attributes == edge_label else edge_attributes,
-        )
+        columns = (label, attributes, edge_label, None if edge_attributes == edge_label else edge_attributes)
+        return read_pyg(data, columns, targets, graph_names, directed=directed)
 
     @classmethod
     def from_tables(
@@ -318,6 +293,7 @@ class FromLibraries:
         graphs: Any = None,
         *,
         targets: ArrayLike | str | None = None,
+        graph_names: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> Graphs:
         """Build a collection from a table of nodes, a table of edges and, optionally, a table of graphs.
@@ -333,9 +309,22 @@ class FromLibraries:
         targets : str, or array-like of shape (n_graphs,), optional
             One class or regression target per graph: a column of the graph table, or of the node table where it is
             constant within each graph, or an array in the order of the graphs.
+        graph_names : sequence of str, optional
+            Names of the graphs; by default those in the column ``graph``.
         **kwargs
-            Parameters of :class:`TableGraphs`, which name columns: ``label``, ``attributes``, ``edge_label``,
-            ``edge_attributes``, ``graph_attributes``, ``graph``, ``node``, ``source``, ``target``; and ``directed``.
+            Columns, by name:
+
+            - ``label``, by default "label" if there is such a column: the discrete label of a node;
+            - ``attributes``: the columns that form the vector of a node, by default (True) all others that hold numbers; None for no
+              vectors. Name a column of targets, so that it is no attribute;
+            - ``edge_label`` and ``edge_attributes``: the same for edges;
+            - ``graph_attributes``: columns of the graph table that form the vector of a graph, by default none;
+            - ``graph``: the name of the graph, in the tables of nodes and graphs, and in the edge table unless node names are
+              unique;
+            - ``node``: the name of the node, in the node table;
+            - ``source`` and ``target``: the names of the two nodes, in the edge table.
+
+            And ``directed``, by default False: whether edges lead from source to target only.
 
         Returns
         -------
@@ -345,20 +334,21 @@ class FromLibraries:
         Warns
         -----
         UserWarning
-            Once, if some columns of nodes or edges are not used.
+            Once, if some columns of nodes or edges are not used, such as further columns of text.
 
         Examples
         --------
         >>> from treegram import Graphs
         >>> nodes = {"graph": ["a", "a", "b"], "node": [1, 2, 1], "element": ["C", "O", "N"], "charge": [0.1, -0.1, 0.0]}
         >>> edges = {"graph": ["a"], "source": [1], "target": [2]}
-        >>> Graphs.from_tables(nodes, edges, label="element", attributes="charge")
+        >>> Graphs.from_tables(nodes, edges, label="element")
         Graphs(2 graphs, 3 nodes, 1 edge, undirected, 3 labels, 1 attribute)
         """
         from treegram.graphs.tables import TableGraphs, read_tables
         from treegram.graphs.transforms import make_source
 
-        return read_tables(nodes, edges, graphs, make_source(TableGraphs, kwargs, "Graphs.from_tables"), targets)
+        options = make_source(TableGraphs, kwargs, "Graphs.from_tables")
+        return read_tables(nodes, edges, graphs, targets, graph_names, options)
 
     @classmethod
     def from_grakel(

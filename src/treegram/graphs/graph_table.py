@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from treegram._core.text import counted
 from treegram._core.types import Ints
 from treegram.exceptions import DatasetError
 from treegram.graphs import Graphs
-from treegram.graphs.cells import CellTable, convert_cells, find_column, is_missing
+from treegram.graphs.cells import CellTable, is_missing
 
 _MANY_CLASSES = 20  # more distinct whole numbers are rarely classes, unless each has many graphs,
 _SHARE_OF_CLASSES = 0.2  # that is, unless there are fewer of them than this share of the graphs
@@ -26,8 +26,8 @@ class GraphTable:
     """The rows of DATA in their order, read once; ``graphs`` are those of the rows ``kept``, and all else is by row.
 
     ``problems`` says why a row did not become a graph ("" for a row that did), and ``where`` its place, for messages. ``names`` are those that
-    the data give, or None. ``columns`` hold cells as they were read, found at ``cell_places`` (``where``, if empty). ``targets`` names
-    the columns to learn, "" for the targets of a data set, and ``task`` is the task that the kind of data implies, or "".
+    the data give, or None, and ``cells`` the columns. ``targets`` names the columns to learn, "" for the targets of a data set, and ``task``
+    is the task that the kind of data implies, or "".
     """
 
     source: str
@@ -36,8 +36,7 @@ class GraphTable:
     problems: list[str]
     graphs: Graphs
     kept: Ints
-    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    cell_places: Sequence[str] = ()
+    cells: CellTable | None = None
     targets: Sequence[str] = ()
     task: str = ""
     smiles: list[str] | None = None
@@ -46,11 +45,9 @@ class GraphTable:
 
     def values(self, column: str) -> tuple[Ints, NDArray[Any]]:
         """Return the ids of the graphs that have a value in a column, and the values: numbers, booleans or text."""
-        cells = self.cells(column)
-        if isinstance(cells, np.ndarray):  # the targets of a data set
-            return np.arange(len(self.graphs)), cells[self.kept]
-        places = self.cell_places or self.where
-        rows, values = convert_cells(cells, column, places.__getitem__)
+        if not column and self.graphs.targets is not None:
+            return np.arange(len(self.graphs)), self.graphs.targets.copy()  # of a data set
+        rows, values = self._cells.values(column)
         graph_of_row = np.full(len(self.where), -1)
         graph_of_row[self.kept] = np.arange(len(self.kept))
         ids = graph_of_row[rows]
@@ -58,9 +55,13 @@ class GraphTable:
             raise DatasetError(f"No graph of {self.source} has a value for {column!r}.")
         return ids[ids >= 0], values[ids >= 0]
 
+    @property
+    def _cells(self) -> CellTable:
+        return self.cells or CellTable(self.source, {}, len(self.where), self.where.__getitem__)
+
     def texts(self, column: str) -> list[str | None]:
         """Return the text of a column for each graph, such as its group; None for a graph without a value."""
-        cells = self.cells(column)
+        cells = self._cells.cells(column)
         return [None if is_missing(cells[row]) else str(cells[row]) for row in self.kept]
 
     def with_target(self, column: str) -> tuple[Graphs, NDArray[Any]]:
@@ -78,10 +79,6 @@ class GraphTable:
             return self.task, "as the kind of data says"
         return guess_task(self.values(column)[1])
 
-    def cells(self, column: str) -> Sequence[Any]:
-        """Return the cells of a column, one per row."""
-        return self.columns[column if column in self.columns else find_column(self.columns, column, self.source)]
-
 
 def make_table(source: str, graphs: Graphs, **fields: Any) -> GraphTable:
     """Make the table of data in which every row is a graph."""
@@ -96,7 +93,7 @@ def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: S
     ``wanted`` are columns that must exist.
     """
     for column in wanted:
-        cells.cells(column, "Name the right one with --target.")
+        cells.find(column, advice="Name the right one with --target.")
     names = cells.texts(graph_column, "Name the right one with --graph-column.")
     row_of: dict[str | None, int] = {}
     for row, name in enumerate(names):
@@ -118,10 +115,7 @@ def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: S
         where=[*table.where, *places[len(table.where) :]],
         names=[*table.names, *unknown],
         problems=[*table.problems, *["the data have no graph of this name"] * len(unknown)],
-        columns={
-            column: [None if row is None else values[row] for row in rows] for column, values in cells.columns.items()
-        },
-        cell_places=places,
+        cells=cells.take(rows, places.__getitem__),
     )
 
 

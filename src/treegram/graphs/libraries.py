@@ -5,7 +5,7 @@ A reader turns the data of all nodes, edges and graphs into columns; ``tables.bu
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,56 +16,66 @@ from treegram._core.optional import optional_module
 from treegram._core.types import Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
+from treegram.graphs.cells import Cells, CellTable
 from treegram.graphs.check import Finder, check_count, shift_edges
-from treegram.graphs.tables import NamedColumns, as_column, build_graphs, list_names
+from treegram.graphs.tables import build_graphs, list_names
 
 Names = Sequence[str] | None
 _STORAGE = {"num_nodes", "batch", "ptr"}  # keys of PyTorch Geometric that are not data
-_DEFAULTS = {"label": "label", "attributes": "attributes"}  # names that may be missing
-_PYG_DEFAULTS = {"attributes": "x", "edge_attributes": "edge_attr"}
+_ARGUMENTS = ("label", "attributes", "edge_label", "edge_attributes")
+_DEFAULTS = ("label", "attributes", None, None)  # names that may be missing
+_PYG_DEFAULTS = (None, "x", None, "edge_attr")
 
 
 class _Item(NamedTuple):
-    """One graph: the keys of its nodes, pairs of positions among these, and data of each node, each edge and the graph."""
+    """One graph: the keys of its nodes, pairs of positions among these, and data of its nodes, of its edges and of the graph, by name."""
 
     keys: Sequence[Any]
-    pairs: Sequence[tuple[int, int]]
-    nodes: Sequence[Mapping[str, Any]]
-    edges: Sequence[Mapping[str, Any]]
+    pairs: Any
+    nodes: dict[str, Cells]
+    edges: dict[str, Cells]
     data: Mapping[str, Any]
 
 
 def _build(
     items: list[_Item],
     method: str,
-    columns: dict[str, Any],
-    defaults: dict[str, str],
+    columns: Sequence[Any],
+    defaults: Sequence[str | None],
     targets: Any,
     graph_names: Names,
     *,
     directed: bool,
 ) -> Graphs:
-    """Build a collection; ``targets`` may be a name among the data of the graphs."""
+    """Build a collection; ``columns`` are names of data in the order of the arguments, and ``targets`` may be one."""
     keys = [key for item in items for key in item.keys]
     offsets = np.concatenate([[0], np.cumsum([len(item.keys) for item in items], dtype=np.int64)])
-    starts = zip(items, offsets.tolist(), strict=False)
-    pairs = np.array([(start + a, start + b) for item, start in starts for a, b in item.pairs], dtype=np.int64)
-    nodes = _columns([row for item in items for row in item.nodes])
-    edges = _columns([row for item in items for row in item.edges])
+    blocks = [np.asarray(item.pairs, np.int64).reshape(-1, 2) for item in items]
+    owners = np.repeat(np.arange(len(items)), list(map(len, blocks)))
+    pairs = shift_edges(np.concatenate([np.empty((0, 2), np.int64), *blocks]), owners, offsets)
     node_names = _all_names(keys)
     if graph_names is None:
         graph_names = _all_names([item.data.get("name") for item in items])
-    tables = _tables(nodes, edges, Finder(offsets, None, keys), pairs.reshape(-1, 2))
+    finder = Finder(offsets, None, None if all(isinstance(item.keys, range) for item in items) else keys)
+    nodes = [(len(item.keys), item.nodes) for item in items]
+    edges = [(len(item.pairs), item.edges) for item in items]
+    tables = {
+        "nodes": _join_columns("nodes", nodes, lambda row: f"{finder.graph_of(row)}: node {finder.node(row)}"),
+        "edges": _join_columns(
+            "edges", edges, lambda row: f"{finder.graph_of(int(pairs[row, 0]))}: edge {finder.edge(pairs[row])}"
+        ),
+    }
     if node_names is not None:
         tables["nodes"].used.add("name")  # as igraph calls it
     if isinstance(targets, str):
-        graph_data = NamedColumns(_columns([item.data for item in items]), "graphs", len(items))
-        targets = graph_data.take("targets", targets).tolist()
+        data = [(1, {name: [value] for name, value in item.data.items()}) for item in items]
+        values = _join_columns("graphs", data, finder.graph).labels(targets, "targets")
+        targets = values if len(values) else None
     return build_graphs(
         method,
-        columns,
+        dict(zip(_ARGUMENTS, columns, strict=True)),
         tables,
-        defaults=defaults,
+        defaults=dict(zip(_ARGUMENTS, defaults, strict=True)),
         stacklevel=5,
         offsets=offsets,
         edges=pairs,
@@ -76,19 +86,20 @@ def _build(
     )
 
 
-def _tables(nodes: dict[str, Any], edges: dict[str, Any], finder: Finder, pairs: Ints) -> dict[str, NamedColumns]:
-    """Return the tables of nodes and edges, whose rows are described by graph and node."""
-
-    def node(row: int) -> str:
-        return f"{finder.graph_of(row)}: node {finder.node(row)}"
-
-    def edge(row: int) -> str:
-        return f"{finder.graph_of(int(pairs[row, 0]))}: edge {finder.edge(pairs[row])}"
-
-    return {
-        "nodes": NamedColumns(nodes, "nodes", int(finder.offsets[-1]), node),
-        "edges": NamedColumns(edges, "edges", len(pairs), edge),
-    }
+def _join_columns(
+    things: str, parts: Sequence[tuple[int, Mapping[str, Cells]]], where: Callable[[int], str]
+) -> CellTable:
+    """Return one table of the rows of all parts, with None where a part lacks a column; ``parts`` have numbers of rows, and columns."""
+    columns: dict[str, Cells] = {}
+    for name in dict.fromkeys(name for _, part in parts for name in part):
+        blocks = [part.get(name, [None] * n_rows) for n_rows, part in parts if n_rows]
+        is_array = blocks and all(isinstance(block, np.ndarray) for block in blocks)
+        if is_array and len({(block.dtype, block.shape[1:]) for block in blocks}) == 1:
+            columns[name] = np.concatenate(blocks)
+        else:
+            columns[name] = [cell for block in blocks for cell in block]
+    n_rows = sum(n_rows for n_rows, _ in parts)
+    return CellTable(things, columns, n_rows, where, noun="attribute", error=InvalidGraphError)
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -105,7 +116,7 @@ def _all_names(names: list[Any]) -> list[str] | None:
 # -------------------------------------------------------------------- networkx and igraph
 
 
-def read_networkx(graphs: Any, targets: Any, graph_names: Names, **columns: Any) -> Graphs:
+def read_networkx(graphs: Any, columns: Sequence[Any], targets: Any, graph_names: Names) -> Graphs:
     """Build a collection from networkx graphs; see :meth:`treegram.Graphs.from_networkx`."""
     inputs, directed = _list_graphs(graphs, ("is_directed", "adj"), "a networkx", "to_undirected() or to_directed()")
     items = []
@@ -113,21 +124,20 @@ def read_networkx(graphs: Any, targets: Any, graph_names: Names, **columns: Any)
         number = {key: i for i, key in enumerate(graph.nodes)}
         edges = list(graph.edges(data=True))
         pairs = [(number[a], number[b]) for a, b, _ in edges]
-        nodes = [data for _, data in graph.nodes(data=True)]
-        items.append(_Item(list(number), pairs, nodes, [data for _, _, data in edges], graph.graph))
+        nodes = _columns([data for _, data in graph.nodes(data=True)])
+        items.append(_Item(list(number), pairs, nodes, _columns([data for _, _, data in edges]), graph.graph))
     return _build(items, "Graphs.from_networkx", columns, _DEFAULTS, targets, graph_names, directed=directed)
 
 
-def read_igraph(graphs: Any, targets: Any, graph_names: Names, **columns: Any) -> Graphs:
+def read_igraph(graphs: Any, columns: Sequence[Any], targets: Any, graph_names: Names) -> Graphs:
     """Build a collection from igraph graphs; see :meth:`treegram.Graphs.from_igraph`."""
     inputs, directed = _list_graphs(graphs, ("get_edgelist", "vs"), "an igraph", "as_undirected() or as_directed()")
     items = []
     for graph in inputs:
-        nodes = [vertex.attributes() for vertex in graph.vs]
-        edges = [edge.attributes() for edge in graph.es]
-        keys = [row.get("name") for row in nodes]
+        nodes = {name: graph.vs[name] for name in graph.vs.attributes()}
+        edges = {name: graph.es[name] for name in graph.es.attributes()}
         data = {name: graph[name] for name in graph.attributes()}
-        items.append(_Item(keys, graph.get_edgelist(), nodes, edges, data))
+        items.append(_Item(nodes.get("name", range(graph.vcount())), graph.get_edgelist(), nodes, edges, data))
     return _build(items, "Graphs.from_igraph", columns, _DEFAULTS, targets, graph_names, directed=directed)
 
 
@@ -182,22 +192,18 @@ def _rows(codes: Ints | None, values: tuple[Hashable, ...], vectors: Any, length
 # -------------------------------------------------------------------- PyTorch Geometric
 
 
-def read_pyg(data: Any, targets: Any, graph_names: Names, *, directed: bool, **columns: Any) -> Graphs:
+def read_pyg(data: Any, columns: Sequence[Any], targets: Any, graph_names: Names, *, directed: bool) -> Graphs:
     """Build a collection from Data objects; see :meth:`treegram.Graphs.from_pyg`."""
-    items = [_pyg_arrays(item, i) for i, item in enumerate(_pyg_list(data))]
-    sizes, content = [size for size, _ in items], [arrays for _, arrays in items]
-    offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    pairs = [arrays.pop("edge_index").T for arrays in content]
-    n_edges = [len(pair) for pair in pairs]
-    edges = np.concatenate([np.empty((0, 2), np.int64), *pairs])
-    edges = shift_edges(edges, np.repeat(np.arange(len(items)), n_edges), offsets)
-    if isinstance(targets, str):
-        targets = _pyg_targets(content, targets)
-    nodes = _pyg_columns(content, sizes, "nodes", [columns["label"], columns["attributes"]])
-    arcs = _pyg_columns(content, n_edges, "edges", [columns["edge_label"], columns["edge_attributes"]])
-    tables = _tables(nodes, arcs, Finder(offsets), edges)
-    arrays = {"offsets": offsets, "edges": edges, "directed": directed, "targets": targets, "graph_names": graph_names}
-    return build_graphs("Graphs.from_pyg", columns, tables, defaults=_PYG_DEFAULTS, **arrays)
+    chosen = {name for names in columns for name in ([names] if isinstance(names, str) else names or [])}
+    items = [_from_pyg(item, i, chosen, targets) for i, item in enumerate(_pyg_list(data))]
+    for table in ("nodes", "edges"):  # what only some graphs have for each of their rows is no data of nodes or edges
+        rows = [set(getattr(item, table)) for item in items if len(item.keys if table == "nodes" else item.pairs)]
+        for item in items if rows else ():
+            for key in getattr(item, table).keys() - set.intersection(*rows) - chosen:
+                del getattr(item, table)[key]
+    if targets == "y" and not any("y" in item.data for item in items):
+        targets = None
+    return _build(items, "Graphs.from_pyg", columns, _PYG_DEFAULTS, targets, graph_names, directed=directed)
 
 
 def _pyg_list(data: Any) -> list[Any]:
@@ -213,73 +219,54 @@ def _pyg_list(data: Any) -> list[Any]:
     return [part for item in items for part in (item.to_data_list() if hasattr(item, "to_data_list") else [item])]
 
 
-def _pyg_arrays(item: Any, graph: int) -> tuple[int, dict[str, NDArray[Any]]]:
-    """Return the number of nodes and the contents of a Data object as arrays; strings and the like have no length."""
+def _from_pyg(item: Any, graph: int, chosen: Set[str], target: Any) -> _Item:
+    """Return a Data object as arrays; those that are not chosen and have another number of rows are no data of nodes or edges."""
     if hasattr(item, "node_types") or not hasattr(item, "keys") or not hasattr(item, "num_nodes"):
         raise InvalidGraphError(
             f"Graph {graph}: expected a Data object with one kind of nodes; got {type(item).__name__}."
         )
     keys = [key for key in item.keys() if key not in _STORAGE and item[key] is not None]  # noqa: SIM118 (no mapping)
-    arrays = {key: _to_numpy(item[key], key) for key in keys}
+    arrays = {key: _to_numpy(item[key]) for key in keys}
     if "edge_index" not in arrays:
         raise InvalidGraphError(f"Graph {graph}: there is no 'edge_index'; it has {list_names(arrays)}.")
-    index = arrays["edge_index"]
+    index = arrays.pop("edge_index")
     if index.ndim != 2 or index.shape[0] != 2 or (index.size and index.dtype.kind not in "iu"):
         raise InvalidGraphError(
             f"Graph {graph}: edge_index must be whole numbers of shape (2, n_edges); got dtype {index.dtype} and shape "
             f"{index.shape}."
         )
-    arrays["edge_index"] = index.astype(np.int64)
-    return 0 if item.num_nodes is None else check_count(item.num_nodes, f"Graph {graph}: num_nodes"), arrays
+    n_nodes = 0 if item.num_nodes is None else check_count(item.num_nodes, f"Graph {graph}: num_nodes")
+    parts: tuple[dict[str, Any], dict[str, Any]] = {}, {}
+    data: dict[str, Any] = dict(arrays)
+    if isinstance(target, str) and target in arrays:
+        data[target] = _pyg_target(arrays.pop(target), target, graph)
+    for key, array in sorted(arrays.items()):
+        is_of_edges = "edge" in key
+        n_rows = index.shape[1] if is_of_edges else n_nodes
+        if array.shape[:1] == (n_rows,):
+            parts[is_of_edges][key] = array
+        elif key in chosen:
+            raise InvalidGraphError(
+                f"Graph {graph}: {key!r} must have one row for each of its {n_rows} {'edges' if is_of_edges else 'nodes'}; got an "
+                f"array of shape {array.shape}."
+            )
+    return _Item(range(n_nodes), index.T, *parts, data)
 
 
-def _to_numpy(value: Any, key: str) -> NDArray[Any]:
+def _to_numpy(value: Any) -> NDArray[Any]:
     if hasattr(value, "detach"):
         return np.asarray(value.detach().cpu().numpy())
-    return as_column(value, key) if isinstance(value, list | tuple | np.ndarray) else np.array(value)
+    is_list = isinstance(value, list | tuple)  # of names, perhaps: numpy would change some
+    return np.fromiter(value, dtype=object, count=len(value)) if is_list else np.array(value)
 
 
-def _pyg_columns(
-    content: list[dict[str, NDArray[Any]]], lengths: list[int], things: str, roles: list[Any]
-) -> dict[str, NDArray[Any]]:
-    """Return the chosen data of all nodes or edges, and other data of equal length, to be reported as unused."""
-    chosen = [name for names in roles if names for name in ([names] if isinstance(names, str) else names)]
-    known = {key for arrays in content for key in arrays}
-    columns = {}
-    for key in [*chosen, *sorted(key for key in known if ("edge" in key) == (things == "edges"))]:
-        blocks: dict[int, Any] = {
-            i: content[i].get(key) for i, length in enumerate(lengths) if length or np.size(content[i].get(key, ()))
-        }
-        wrong = [i for i, block in blocks.items() if np.shape(block)[:1] != (lengths[i],)]
-        if wrong and key in chosen and key in known:
-            raise InvalidGraphError(
-                f"Graph {wrong[0]}: {key!r} must have one row for each of its {lengths[wrong[0]]} {things}; got an array of shape "
-                f"{np.shape(blocks[wrong[0]])}."
-            )
-        if len({np.shape(block)[1:] for block in blocks.values()}) > 1 and not wrong:
-            raise InvalidGraphError(f"The rows of {key!r} must be of one length in all graphs.")
-        if not wrong and key in known:
-            types = {block.dtype for block in blocks.values()}
-            common = types.pop() if len(types) == 1 else object  # numpy would turn numbers next to strings into strings
-            columns[key] = np.concatenate(list(blocks.values()) or [np.empty(0)], dtype=common)
-    return columns
-
-
-def _pyg_targets(content: list[dict[str, NDArray[Any]]], name: str) -> list[Any] | None:
-    """Return the target of each graph: one value, or a row of values; "y" may be missing."""
-    if name == "y" and not any(name in arrays for arrays in content):
-        return None
-    targets = []
-    for i, arrays in enumerate(content):
-        if name not in arrays:
-            raise InvalidGraphError(f"targets: graph {i} has no {name!r}; it has {list_names(arrays)}.")
-        value = arrays.pop(name)
-        if value.size != 1 and not (value.ndim == 2 and len(value) == 1):
-            raise InvalidGraphError(
-                f"targets: {name!r} of graph {i} has the shape {value.shape}; expected one entry, or one row, for the whole graph."
-            )
-        targets.append(value.item() if value.size == 1 else value[0])
-    return targets
+def _pyg_target(value: NDArray[Any], name: str, graph: int) -> Any:
+    """Return the target of a graph: one value, or a row of values."""
+    if value.size != 1 and not (value.ndim == 2 and len(value) == 1):
+        raise InvalidGraphError(
+            f"targets: {name!r} of graph {graph} has the shape {value.shape}; expected one entry, or one row, for the whole graph."
+        )
+    return value.item() if value.size == 1 else value[0]
 
 
 # -------------------------------------------------------------------- GraKeL
@@ -291,7 +278,7 @@ def read_grakel(
     """Build a collection from GraKeL's input; see :meth:`treegram.Graphs.from_grakel`."""
     if node_data not in ("labels", "attributes"):
         raise InvalidGraphError(f"node_data must be one of 'labels', 'attributes'; got {node_data!r}.")
-    columns = {"label" if node_data == "labels" else "attributes": "data", "edge_label": "data"}
+    columns = ("data", None, "data", None) if node_data == "labels" else (None, "data", "data", None)
     items = [_from_grakel(item, i) for i, item in enumerate(graphs)]
     return _build(items, "Graphs.from_grakel", columns, columns, targets, graph_names, directed=directed)
 
@@ -309,10 +296,10 @@ def _from_grakel(item: Any, graph: int) -> _Item:
     labels = labels if isinstance(labels, Mapping) else dict(enumerate(labels or ()))
     edge_labels = edge_labels or {}
     number = {name: i for i, name in enumerate(dict.fromkeys([*labels, *names]))}
-    nodes = [{"data": labels[name]} if name in labels else {} for name in number]
-    edges: list[dict[str, Any]] = [{"data": edge_labels[pair]} if pair in edge_labels else {} for pair in weights]
+    nodes = {"data": [labels.get(name) for name in number]} if labels else {}
+    edges = {"data": [edge_labels.get(pair) for pair in weights]} if edge_labels else {}
     if any(weight != 1 for weight in weights.values()):
-        edges = [{**row, "weight": weight} for row, weight in zip(edges, weights.values(), strict=True)]
+        edges["weight"] = list(weights.values())
     return _Item(list(number), [(number[a], number[b]) for a, b in weights], nodes, edges, {})
 
 

@@ -91,7 +91,7 @@ def read_molecule_rows(
         cells, default_name = _read_smi(text, source)
     else:
         cells, default_name = parse_csv(text, source, DELIMITERS[suffix]), ""
-    smiles = cells.cells(smiles_column or _DEFAULT_COLUMN, _ADVICE)
+    smiles = cells.cells(smiles_column or _DEFAULT_COLUMN, advice=_ADVICE)
     for row, molecule in enumerate(smiles):
         if not cells.problems[row] and is_missing(molecule):
             cells.problems[row] = "the SMILES is missing"
@@ -137,7 +137,7 @@ def _read_smi(text: str, source: str) -> tuple[CellTable, str]:
             if len(fields) > len(names):
                 problems[row] = problems[row] or describe_width(len(fields), len(names))
     columns = {name: [fields[i] if i < len(fields) else "" for fields in rows] for i, name in enumerate(names) if name}
-    return CellTable(source, columns, problems, lines), default_name
+    return CellTable(source, columns, len(lines), lambda row: f"{source}:{lines[row]}", problems), default_name
 
 
 def _split_line(line: str) -> tuple[list[str], str]:
@@ -202,8 +202,10 @@ def _read_sdf(text: str, source: str, smiles_column: str | None, name_column: st
         properties.append({name: value.strip() for name, value in _PROPERTY.findall(record)})
     names = dict.fromkeys(name for record in properties for name in record)
     columns = {name: [record.get(name, "") for record in properties] for name in names}
-    lines = range(1, len(properties) + 1)
-    cells = CellTable(source, columns, [""] * len(lines), lines, noun="property", marker=": record ")
+    problems = [""] * len(properties)
+    cells = CellTable(
+        source, columns, len(properties), lambda row: f"{source}: record {row + 1}", problems, noun="property"
+    )
     return MoleculeRows(cells, molecules, name_texts(cells.cells(name_column) if name_column else titles))
 
 

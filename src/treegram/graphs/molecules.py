@@ -27,7 +27,7 @@ from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.exceptions import DatasetError, InvalidGraphError, TreegramError
 from treegram.graphs import Graphs
-from treegram.graphs.cells import convert_cells
+from treegram.graphs.cells import table_of
 from treegram.graphs.check import GROUP_END, check_names, join_groups
 from treegram.graphs.graph_table import GraphTable
 from treegram.graphs.molecule_files import (
@@ -37,7 +37,7 @@ from treegram.graphs.molecule_files import (
     parse_molecule,
     read_molecule_rows,
 )
-from treegram.graphs.tables import NamedColumns, list_names
+from treegram.graphs.tables import list_names
 from treegram.graphs.transforms import Source, make_source
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
@@ -105,13 +105,13 @@ class _Atoms:
     ``indices`` has the position in ``full`` of each node.
     """
 
-    def __init__(self, mol: Any, *, hydrogens: bool, embedded: bool, seed: int) -> None:
+    def __init__(self, mol: Any, *, hydrogens: bool, embedded: bool) -> None:
         """Make both forms of a molecule, which is not changed; ``embedded`` computes 3D coordinates if it has none."""
         chem = import_rdkit()
         has_coordinates = mol.GetNumConformers() > 0 and mol.GetConformer().Is3D()
         self.full = chem.AddHs(mol, addCoords=has_coordinates)
         if embedded and not has_coordinates and self.full.GetNumAtoms():
-            _embed(self.full, seed)
+            _embed(self.full)
         for i, atom in enumerate(self.full.GetAtoms()):
             atom.SetIntProp(_INDEX, i)
         self.nodes = self.full if hydrogens else chem.RemoveHs(self.full)
@@ -129,12 +129,12 @@ class _Atoms:
         return np.asarray(self.full.GetConformer().GetPositions(), dtype=np.float64)[self.indices]
 
 
-def _embed(mol: Any, seed: int) -> None:
+def _embed(mol: Any) -> None:
     """Compute 3D coordinates of a molecule with explicit hydrogens by ETKDG; a second try starts from random ones."""
     from rdkit.Chem import rdDistGeom
 
     parameters: Any = rdDistGeom.ETKDGv3()
-    parameters.randomSeed = seed
+    parameters.randomSeed = 0
     if hasattr(parameters, "timeout"):
         parameters.timeout = _EMBEDDING_SECONDS
     for parameters.useRandomCoords in (False, True):
@@ -326,13 +326,13 @@ def _attribute_columns(names: Sequence[str]) -> list[str]:
     return [f"{name} {column}".rstrip() for name in names for column in ATTRIBUTES[name].columns]
 
 
-def _measure_atoms(mol: Any, names: Sequence[str], *, hydrogens: bool, seed: int) -> tuple[Any, Floats]:
+def _measure_atoms(mol: Any, names: Sequence[str], *, hydrogens: bool) -> tuple[Any, Floats]:
     """Return the molecule whose atoms are the nodes, and a row for each atom with the columns of each name."""
     if not names and not hydrogens:
         nodes = import_rdkit().RemoveHs(mol)
         return nodes, np.empty((nodes.GetNumAtoms(), 0))
     embedded = any(ATTRIBUTES[name].needs_coordinates for name in names)
-    atoms = _Atoms(mol, hydrogens=hydrogens, embedded=embedded, seed=seed)
+    atoms = _Atoms(mol, hydrogens=hydrogens, embedded=embedded)
     if not names or not atoms.indices:
         return atoms.nodes, np.empty((len(atoms.indices), len(_attribute_columns(names))))
     columns = np.column_stack([ATTRIBUTES[name].measure(atoms) for name in names])
@@ -368,7 +368,8 @@ class _Names(Words):
 class MoleculeGraphs(Source):
     """Turn molecules into graphs, as the first step of a pipeline, so that models take SMILES.
 
-    Atoms are nodes, bonds are edges. Nothing is learned from data: a molecule always becomes the same graph.
+    Atoms are nodes, bonds are edges. Nothing is learned from data: a molecule always becomes the same graph. The label of an edge is
+    "single", "double", "triple" or "aromatic"; a double bond of known stereochemistry is "double E" or "double Z".
 
     Parameters
     ----------
@@ -383,9 +384,6 @@ class MoleculeGraphs(Source):
         polar surface area) depend on the bonds alone. "coordinates" are those of the molecule if it has 3D ones, else those of
         RDKit's ETKDG. "centroid_distance" (from the center of the nodes) does not change when the molecule is
         rotated or moved. None: no vectors.
-    bond_labels : bool, default=True
-        Whether edges have labels: "single", "double", "triple", "aromatic"; a double bond of known stereochemistry is
-        "double E" or "double Z". Kernels use edge labels with ``use_edge_labels=True``.
     hydrogens : bool, default=False
         Whether all hydrogens become nodes.
     descriptors : str, list of str or None, default=None
@@ -396,8 +394,6 @@ class MoleculeGraphs(Source):
         are limited to ±1e12.
     smiles_column : str or None, default=None
         Column with the SMILES, if molecules are passed as a table (pandas, polars).
-    random_state : int, default=0
-        Seed of computed coordinates.
     n_jobs : int or None, default=None
         Processes that convert SMILES, as in joblib; -1 means one per core. RDKit molecules are converted in this process.
         The result is the same for any number.
@@ -428,21 +424,17 @@ class MoleculeGraphs(Source):
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "labels": (_Names(*LABELS), NOTHING),
         "attributes": (_Names(*ATTRIBUTES), NOTHING),
-        "bond_labels": (FLAG,),
         "hydrogens": (FLAG,),
         "descriptors": (_Names(*DESCRIPTORS), NOTHING),
         "n_jobs": (Whole(), NOTHING),
         "smiles_column": (Instance((str,), "the name of a column"), NOTHING),
-        "random_state": (Whole(0, 2**31 - 1),),
     }
 
     labels: str | Sequence[str] | None = field(default="element", kw_only=False)
     attributes: str | Sequence[str] | None = field(default=None, kw_only=False)
-    bond_labels: bool = True
     hydrogens: bool = False
     descriptors: str | Sequence[str] | None = None
     smiles_column: str | None = None
-    random_state: int = 0
     n_jobs: int | None = None
 
     def transform(self, X: Any) -> Graphs:
@@ -473,9 +465,7 @@ class MoleculeGraphs(Source):
         """Return the graph of a SMILES or an RDKit molecule; parameters are already checked."""
         chem, mol = import_rdkit(), _to_molecule(molecule)
         with _rdkit_errors():
-            nodes, vectors = _measure_atoms(
-                mol, _as_tuple(self.attributes), hydrogens=self.hydrogens, seed=int(self.random_state)
-            )
+            nodes, vectors = _measure_atoms(mol, _as_tuple(self.attributes), hydrogens=self.hydrogens)
             bonds = list(nodes.GetBonds())
             return _MoleculeGraph(
                 edges=[(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds],
@@ -515,22 +505,32 @@ class Converted:
     valid: dict[int, tuple[Record, _MoleculeGraph]]
     invalid: dict[int, str]
 
-    def graphs(self, targets: ArrayLike | None = None) -> Graphs:
-        """Return the collection."""
-        transformer, items = self.transformer, [item for _, item in self.valid.values()]
-        names = _descriptor_columns(_as_tuple(transformer.descriptors)) or None
+    def graphs(self, targets: NDArray[Any] | None = None, groups: _Groups | None = None) -> Graphs:
+        """Return the collection; targets and the user's groups of graph attributes have a row for each record."""
+        transformer, items, positions = self.transformer, [item for _, item in self.valid.values()], list(self.valid)
+        names = _descriptor_columns(_as_tuple(transformer.descriptors))
+        columns = np.array([item.descriptors for item in items]).reshape(len(items), len(names))
+        if groups is not None:
+            columns, names = np.hstack([columns, groups.columns[positions]]), [*names, *groups.names]
         return Graphs.from_edges(
             [np.array(item.edges, dtype=np.int64).reshape(-1, 2) for item in items],
             n_nodes=[len(item.labels) for item in items],
             labels=None if transformer.labels is None else [item.labels for item in items],
             attributes=None if transformer.attributes is None else [item.vectors for item in items],
-            edge_labels=[item.bonds for item in items] if transformer.bond_labels else None,
-            targets=targets,
+            edge_labels=[item.bonds for item in items],
+            targets=None if targets is None else targets[positions],
             graph_names=[record.name or item.name or item.smiles for record, item in self.valid.values()],
             attribute_names=_attribute_columns(_as_tuple(transformer.attributes)) or None,
-            graph_attributes=names and np.array([item.descriptors for item in items]).reshape(-1, len(names)),
-            graph_attribute_names=names,
+            graph_attributes=columns if names else None,
+            graph_attribute_names=names or None,
         )
+
+
+class _Groups(NamedTuple):
+    """Named groups of graph attributes, side by side."""
+
+    columns: Floats
+    names: list[str]
 
 
 def _apply(
@@ -615,12 +615,12 @@ def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Reco
     if isinstance(molecules, Graphs) or not isinstance(molecules, Iterable):
         raise InvalidGraphError(f"Expected a list of SMILES or RDKit molecules; got {type(molecules).__name__}.")
     if hasattr(molecules, "columns"):
-        table = NamedColumns(molecules, "molecules")
+        table = table_of(molecules, "molecules")
         if smiles_column is None:
             raise InvalidGraphError(
-                f"The molecules are a table with {list_names(table.names)}: set smiles_column to the column with the SMILES."
+                f"The molecules are a table with {list_names(table.columns)}: set smiles_column to the column with the SMILES."
             )
-        molecules = table.find("smiles_column", smiles_column)
+        molecules = table.cells(smiles_column, "smiles_column")
     elif isinstance(molecules, np.ndarray) and molecules.ndim == 2 and molecules.shape[1] == 1:
         molecules = molecules[:, 0]
     return [Record(f"Molecule {i}", molecule) for i, molecule in enumerate(molecules)]
@@ -650,13 +650,11 @@ def read_molecules(
         names: Any = check_names(graph_names, len(records), "graph_names", "molecules")
         records = [record._replace(name=name) for record, name in zip(records, names, strict=True)]
     groups = _read_groups(graph_attributes, len(records), transformer)
-    converted = transformer._convert(records, on_error)
-    positions = list(converted.valid)
-    return _add_groups(converted.graphs(None if y is None else y[positions]), groups, positions)
+    return transformer._convert(records, on_error).graphs(y, groups)
 
 
-def _read_groups(groups: Any, n_molecules: int, transformer: MoleculeGraphs) -> tuple[Floats, list[str]] | None:
-    """Return the columns of the user's groups of graph attributes, one row per molecule, and their names."""
+def _read_groups(groups: Any, n_molecules: int, transformer: MoleculeGraphs) -> _Groups | None:
+    """Return the user's groups of graph attributes, one row per molecule."""
     if groups is None:
         return None
     if not isinstance(groups, Mapping):
@@ -668,18 +666,7 @@ def _read_groups(groups: Any, n_molecules: int, transformer: MoleculeGraphs) -> 
         raise InvalidGraphError(
             f"graph_attributes has the group {min(taken)!r}, which descriptors also make: rename it."
         )
-    return join_groups(groups, n_molecules, "molecule")
-
-
-def _add_groups(graphs: Graphs, groups: tuple[Floats, list[str]] | None, positions: Sequence[int]) -> Graphs:
-    """Add the rows of the user's groups at these positions to the descriptors."""
-    if groups is None:
-        return graphs
-    columns, names = groups[0][positions], groups[1]
-    if graphs.graph_attributes is not None:
-        columns = np.hstack([graphs.graph_attributes, columns])
-        names = [*(graphs.graph_attribute_names or ()), *names]
-    return graphs.assign(graph_attributes=columns, graph_attribute_names=names)
+    return _Groups(*join_groups(groups, n_molecules, "molecule"))
 
 
 def load_molecules(
@@ -744,14 +731,20 @@ def load_molecules(
     check_value("on_error", "load_molecules", on_error, _ON_ERROR)
     transformer = make_source(MoleculeGraphs, kwargs, "load_molecules")
     targets = [] if target is None else [target]
-    columns: dict[str, Any] = {"smiles_column": smiles_column, "name_column": name_column}
-    table = read_molecule_table(path, transformer, targets=targets, on_error=on_error, needs_targets=True, **columns)
-    groups = _read_groups(graph_attributes, len(table.where), transformer)
-    graphs = _add_groups(table.graphs, groups, table.kept.tolist())
+    table = read_molecule_table(
+        path,
+        transformer,
+        targets=targets,
+        smiles_column=smiles_column,
+        name_column=name_column,
+        on_error=on_error,
+        needs_targets=True,
+        graph_attributes=graph_attributes,
+    )
     if target is None:
-        return graphs, None
+        return table.graphs, None
     y = table.values(target)[1]
-    return graphs.assign(targets=y), y
+    return table.graphs.assign(targets=y), y
 
 
 def read_molecule_table(
@@ -764,6 +757,7 @@ def read_molecule_table(
     name_column: str | None = None,
     on_error: str = "raise",
     needs_targets: bool = False,
+    graph_attributes: Mapping[str, Any] | None = None,
     data: bytes | None = None,
 ) -> GraphTable:
     """Read a file of molecules, or ``data`` from standard input, once, and convert them.
@@ -776,24 +770,23 @@ def read_molecule_table(
     source, problems = file.cells.source, file.cells.problems
     places = [file.cells.where(row) for row in range(len(problems))]
     for column in targets:
-        cells = file.cells.cells(column)
-        rows, _ = convert_cells(cells, column, places.__getitem__)
-        if needs_targets:
-            for row in set(range(len(cells))) - set(rows.tolist()):
-                problems[row] = problems[row] or (
-                    f"its target is {cells[row]!r}, which is not a value" if cells[row] else "its target is missing"
-                )
+        rows, _ = file.cells.values(column)
+        for row in set(range(len(places))) - set(rows.tolist()) if needs_targets else ():
+            cell = file.cells.cells(column)[row]
+            problems[row] = problems[row] or (
+                f"its target is {cell!r}, which is not a value" if cell else "its target is missing"
+            )
     for column in others:
-        file.cells.cells(column)
-    records: Any = (
-        list(file.records()) if isinstance(file.molecules, list) else file.records()
-    )  # SDF records are parsed one by one
+        file.cells.find(column)
+    groups = _read_groups(graph_attributes, len(places), transformer)
+    is_text = isinstance(file.molecules, list)  # SDF records are parsed one by one
+    records: Any = list(file.records()) if is_text else file.records()
     converted = transformer._convert(records, on_error, error=DatasetError, total=len(places))
     if not converted.valid and not (converted.invalid and on_error == "collect"):
         reason = next(iter(converted.invalid.values()), "it has no rows")
         raise DatasetError(f"{source} has no valid molecule: {reason}.")
     names = list(file.names)
-    smiles = list(file.molecules) if isinstance(file.molecules, list) else [""] * len(places)
+    smiles = list(file.molecules) if is_text else [""] * len(places)
     for row, (_, item) in converted.valid.items():
         names[row], smiles[row] = names[row] or item.name or None, item.smiles
     return GraphTable(
@@ -801,9 +794,9 @@ def read_molecule_table(
         places,
         names,
         [converted.invalid.get(row, "") for row in range(len(places))],
-        converted.graphs(),
+        converted.graphs(groups=groups),
         np.array(list(converted.valid), dtype=np.int64),
-        file.cells.columns,
+        file.cells,
         targets=targets,
         smiles=smiles,
         molecules=_NodeMolecules(file.molecules, hydrogens=transformer.hydrogens),
@@ -821,7 +814,7 @@ class _NodeMolecules(Sequence[Any]):
         return len(self.molecules)
 
     def __getitem__(self, row: Any) -> Any:
-        return _measure_atoms(_to_molecule(self.molecules[row]), (), hydrogens=self.hydrogens, seed=0)[0]
+        return _measure_atoms(_to_molecule(self.molecules[row]), (), hydrogens=self.hydrogens)[0]
 
 
 def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:

@@ -18,10 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.jit import jit
 from treegram._core.params import Allowed, Checked, Whole, parameters
-from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
+from treegram.graphs.check import check_fitted_columns
 
 __all__ = ["CodedValues", "GraphStatistics"]
 
@@ -164,15 +163,14 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         return np.array(self.feature_names_out_, dtype=object)
 
     def _check_alike(self, graphs: Graphs) -> None:
-        for what, n_new, n_old, has_both in (
-            ("nodes", graphs.n_attributes, len(self._attributes), graphs.n_nodes and self._has_nodes),
-            ("edges", graphs.n_edge_attributes, len(self._edge_attributes), graphs.n_edges and self._has_edges),
+        for field, fitted, prefix, has_both in (
+            ("attributes", self._attributes, "", graphs.n_nodes and self._has_nodes),
+            ("edge_attributes", self._edge_attributes, "edge_", graphs.n_edges and self._has_edges),
         ):
-            if has_both and n_new != n_old:
-                raise InvalidGraphError(
-                    f"The {what} of the new graphs (X) have {counted(n_new, 'attribute')}, but GraphStatistics was fitted on "
-                    f"{what} with {n_old}. Build them the same way as the training graphs."
-                )
+            names = [name.removeprefix(prefix) for name in fitted]
+            if has_both:
+                is_named = names != _names(len(names), None, "")
+                check_fitted_columns(self, field, graphs, len(names), names if is_named else None)
 
     def _blocks(self, graphs: Graphs) -> Iterator[tuple[list[str], Floats]]:
         """Yield names and values of consecutive columns."""

@@ -6,7 +6,7 @@ None of these libraries is imported.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -14,126 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, parameters
-from treegram._core.text import suggest
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
-from treegram.graphs.cells import has_no_value
-from treegram.graphs.check import as_vectors, plain_label, refuse_masked
+from treegram.graphs.cells import CellTable, holds_numbers, table_of
+from treegram.graphs.check import plain_label
 from treegram.graphs.transforms import Source
-
-__all__ = ["TableGraphs"]
 
 _NAME: Allowed = (Instance((str,), "a name"),)
 _NAMES: Allowed = (Instance((str, list, tuple), "a name or a list of names"), NOTHING)
 
 
-# -------------------------------------------------------------------- named columns
-
-
-class NamedColumns:
-    """Named columns with one row per node, edge or graph, which are converted to numpy arrays on demand.
-
-    ``where`` describes a row in messages; ``rows`` selects and sorts the rows.
-    """
-
-    rows: Ints | slice = slice(None)
-
-    def __init__(
-        self, columns: Any, name: str, n_rows: int | None = None, where: Callable[[int], str] | None = None
-    ) -> None:
-        if not isinstance(columns, Mapping) and not (hasattr(columns, "columns") and hasattr(columns, "__getitem__")):
-            raise InvalidGraphError(
-                f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(columns).__name__}."
-            )
-        listed = getattr(columns, "column_names", None)  # Arrow: its ``columns`` are not names
-        self.columns, self.name = columns, name
-        self.names = [str(column) for column in (listed or getattr(columns, "columns", columns))]
-        self.used: set[str] = set()
-        lengths = {len(columns[column]) for column in self.names}
-        if len(lengths) > 1:
-            raise InvalidGraphError(f"{name}: columns must be of one length; got {sorted(lengths)}.")
-        self.n_rows: int = max(lengths, default=0) if n_rows is None else n_rows
-        self.where = where or (lambda row: f"{name}: row {row}")
-
-    def find(self, argument: str, column: str) -> NDArray[Any]:
-        """Return the column that an argument names."""
-        if column not in self.names:
-            if not self.n_rows:
-                return np.empty(0)
-            hint = suggest(str(column), self.names)
-            raise InvalidGraphError(
-                f"{argument}: the {self.name} have no {column!r}; they have {list_names(self.names)}{hint or '.'}"
-            )
-        self.used.add(column)
-        return as_column(self.columns[column], column)
-
-    def take(self, argument: str, column: str) -> NDArray[Any]:
-        """Return the column that an argument names, which must have no missing values."""
-        values = self.find(argument, column)
-        is_missing = _missing(values)
-        if is_missing.any():
-            row = int(is_missing.argmax())
-            raise InvalidGraphError(
-                f"{self.where(row)} has no value for {column!r}. Fill or remove missing values first."
-            )
-        return values[self.rows]
-
-    def vectors(self, argument: str, names: str | Sequence[str]) -> tuple[Floats, list[str]]:
-        """Return the columns that form the vectors, each of numbers or of vectors, and a name for each number."""
-        blocks, titles = [np.empty((self.n_rows, 0))], []
-        for name in [names] if isinstance(names, str) else names:
-            column = self.take(argument, name)
-            rows = column.tolist() if column.dtype == object else column
-            try:
-                block = as_vectors(rows, argument, self.name[:-1])
-            except InvalidGraphError:
-                row = next(
-                    (i for i, value in enumerate(rows) if _shape(value) is None or _shape(value) != _shape(rows[0])), 0
-                )
-                raise InvalidGraphError(
-                    f"{argument}: {self.where(row)} has {plain_label(rows[row])!r:.60} for {name!r}; expected a number, or "
-                    "vectors of one length."
-                ) from None
-            width = block.shape[1]
-            blocks.append(block)
-            titles += [name] if width == 1 else [f"{name}[{j}]" for j in range(width)]
-        return np.hstack(blocks), titles
-
-
-def _shape(value: Any) -> tuple[int, ...] | None:
-    """Return the shape of a number or a vector, and None for anything else."""
-    try:
-        shape = np.asarray(value, dtype=np.float64).shape
-    except (TypeError, ValueError):
-        return None
-    return shape if len(shape) < 2 else None
-
-
-def as_column(values: Any, name: str) -> NDArray[Any]:
-    """Convert the values of a column; a list becomes an array of objects, so that numpy changes no entry."""
-    if hasattr(values, "combine_chunks"):  # Arrow
-        return np.asarray(values.to_numpy(zero_copy_only=False))
-    plain = values.to_numpy() if hasattr(values, "to_numpy") else values
-    if isinstance(plain, np.ndarray):
-        refuse_masked(plain, f"the column {name!r}")
-        return np.asarray(plain)
-    return np.fromiter(plain, dtype=object, count=len(plain))
-
-
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where values are missing: nan, None, or a missing value of pandas."""
-    if values.dtype != object:
-        return np.isnan(values) if values.ndim == 1 and values.dtype.kind in "fmM" else np.zeros(1, dtype=bool)
-    return np.array(list(map(has_no_value, values)), dtype=bool)
+# -------------------------------------------------------------------- from columns to graphs
 
 
 def list_names(names: Iterable[Any]) -> str:
     """List names in a message."""
     return ", ".join(sorted(map(repr, names))) or "no data"
-
-
-# -------------------------------------------------------------------- from columns to graphs
 
 
 # The arguments that name columns, and the table that has these.
@@ -149,9 +46,9 @@ _ARGUMENTS = {
 def build_graphs(
     method: str,
     columns: Mapping[str, Any],
-    tables: Mapping[str, NamedColumns],
+    tables: Mapping[str, CellTable],
     *,
-    defaults: Mapping[str, str],
+    defaults: Mapping[str, str | None],
     stacklevel: int = 4,
     **arrays: Any,
 ) -> Graphs:
@@ -162,17 +59,17 @@ def build_graphs(
     for argument, things in _ARGUMENTS.items():
         names, table = columns.get(argument), tables.get(things)
         is_default = names is not None and names == defaults.get(argument)
-        if names is None or (is_default and (table is None or names not in table.names)):
+        if names in (None, False) or (is_default and (table is None or names not in table)):
             continue
         if table is None:
             raise InvalidGraphError(f"{argument} are columns of the table of graphs: pass it as graphs.")
         if argument.endswith("label"):
-            arrays[f"{argument}s"] = table.take(argument, names)
+            arrays[f"{argument}s"] = table.labels(names, argument)
             continue
-        arrays[argument], titles = table.vectors(argument, names)
+        arrays[argument], titles = table.vectors(names, argument)
         if not is_default and table.n_rows:  # a default name says nothing about the columns
             arrays[f"{argument[:-1]}_names"] = titles
-    unused = [(things, set(tables[things].names) - tables[things].used) for things in ("nodes", "edges")]
+    unused = [(things, tables[things].columns.keys() - tables[things].used) for things in ("nodes", "edges")]
     parts = [f"These data of the {things} are not used: {list_names(names)}." for things, names in unused if names]
     if parts:
         warnings.warn(
@@ -188,18 +85,18 @@ def build_graphs(
 
 @parameters
 class TableGraphs(Source):
-    """Turn tables of nodes, edges and graphs into graphs, as the first step of a pipeline.
+    """Turn tables of nodes, edges and graphs into graphs: the first step of models that ``treegram fit`` saves for tables.
 
     Parameters
     ----------
-    label : str or None, default=None
-        Column of the node table with the discrete label.
-    attributes : str, list of str or None, default=None
-        Columns of the node table that form the vector of a node.
-    edge_label : str or None, default=None
-        Column of the edge table with the discrete label.
-    edge_attributes : str, list of str or None, default=None
-        Columns of the edge table that form the vector of an edge.
+    label : str, bool or None, default=True
+        Column of the node table with the discrete label. True: the column "label" if there is one.
+    attributes : str, list of str, bool or None, default=True
+        Columns of the node table that form the vector of a node. True: all others that hold numbers.
+    edge_label : str, bool or None, default=True
+        Column of the edge table with the discrete label. True: the column "label" if there is one.
+    edge_attributes : str, list of str, bool or None, default=True
+        Columns of the edge table that form the vector of an edge. True: all others that hold numbers.
     graph_attributes : str, list of str or None, default=None
         Columns of the graph table that form the vector of a graph.
     graph : str, default="graph"
@@ -220,7 +117,7 @@ class TableGraphs(Source):
 
     Examples
     --------
-    >>> from treegram import TableGraphs
+    >>> from treegram.graphs.tables import TableGraphs
     >>> nodes = {"graph": ["a", "a", "b"], "node": [1, 2, 1], "element": ["C", "O", "N"]}
     >>> edges = {"graph": ["a"], "source": [1], "target": [2]}
     >>> TableGraphs("element").fit_transform({"nodes": nodes, "edges": edges})
@@ -228,19 +125,19 @@ class TableGraphs(Source):
     """
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {
-        "label": (*_NAME, NOTHING),
-        "attributes": _NAMES,
-        "edge_label": (*_NAME, NOTHING),
-        "edge_attributes": _NAMES,
+        "label": (*_NAME, NOTHING, FLAG),
+        "attributes": (*_NAMES, FLAG),
+        "edge_label": (*_NAME, NOTHING, FLAG),
+        "edge_attributes": (*_NAMES, FLAG),
         "graph_attributes": _NAMES,
         **dict.fromkeys(("graph", "node", "source", "target"), _NAME),
         "directed": (FLAG,),
     }
 
-    label: str | None = field(default=None, kw_only=False)
-    attributes: str | Sequence[str] | None = None
-    edge_label: str | None = None
-    edge_attributes: str | Sequence[str] | None = None
+    label: str | bool | None = field(default=True, kw_only=False)
+    attributes: str | Sequence[str] | bool | None = True
+    edge_label: str | bool | None = True
+    edge_attributes: str | Sequence[str] | bool | None = True
     graph_attributes: str | Sequence[str] | None = None
     graph: str = "graph"
     node: str = "node"
@@ -269,90 +166,125 @@ class TableGraphs(Source):
         return Graphs.from_tables(**X, **self.get_params())
 
 
-def read_tables(nodes: Any, edges: Any, graphs: Any, options: TableGraphs, targets: Any) -> Graphs:
+def choose_columns(options: TableGraphs, nodes: CellTable, edges: CellTable, targets: object = None) -> dict[str, Any]:
+    """Return the parameters that name columns, where the defaults leave them to the tables."""
+    chosen: dict[str, Any] = {}
+    for table, label, attributes, *ids in (
+        (nodes, "label", "attributes", options.graph, options.node, targets),
+        (edges, "edge_label", "edge_attributes", options.graph, options.source, options.target),
+    ):
+        chosen[label] = getattr(options, label)
+        if chosen[label] is True:
+            chosen[label] = "label" if "label" in table else None
+        if getattr(options, attributes) is True:
+            used = {str(name).lower() for name in (*ids, chosen[label])}
+            numbers = [
+                name for name, cells in table.columns.items() if name.lower() not in used and holds_numbers(cells)
+            ]
+            chosen[attributes] = numbers or None
+    return chosen
+
+
+def read_tables(
+    nodes: Any, edges: Any, graphs: Any, targets: Any, graph_names: Sequence[str] | None, options: TableGraphs
+) -> Graphs:
     """Build a collection from tables; see :meth:`treegram.Graphs.from_tables`."""
-    node_table, edge_table = NamedColumns(nodes, "nodes"), NamedColumns(edges, "edges")
-    tables = {"nodes": node_table, "edges": edge_table}
-    graph_table = None
+    tables = {"nodes": table_of(nodes, "nodes"), "edges": table_of(edges, "edges")}
     if graphs is not None:
-        graph_table = tables["graphs"] = NamedColumns(graphs, "graphs")
-    owners = _plain(node_table.take("graph", options.graph))
-    listed = owners if graph_table is None else _plain(graph_table.take("graph", options.graph))
-    position: dict[Hashable, int] = {}
-    for row, name in enumerate(listed):
-        if position.setdefault(name, len(position)) != row and graph_table is not None:
-            raise InvalidGraphError(f"graphs: row {row} has the graph {name!r} of an earlier row.")
-    for row, name in enumerate(owners):
-        if name not in position:
-            raise InvalidGraphError(f"nodes: row {row} is of graph {name!r}, which is not in the graph table.")
-    graph_names = list(position)
+        tables["graphs"] = table_of(graphs, "graphs")
+    columns = options.get_params() | choose_columns(options, tables["nodes"], tables["edges"], targets)
+    owners = _names(tables["nodes"], options.graph, "graph")
+    position = _number_graphs(owners, tables, options.graph)
     codes = np.array([position[name] for name in owners], dtype=np.int64)
     order = np.argsort(codes, kind="stable")
-    node_names = _plain(node_table.take("node", options.node))
-    pairs = np.argsort(order)[_look_up_ends(node_names, owners, edge_table, options)]
+    node_names = _names(tables["nodes"], options.node, "node")
+    pairs = np.argsort(order)[_look_up_ends(node_names, owners, tables, options)]
     if isinstance(targets, str):
-        targets = _targets(targets, node_table, graph_table, codes, graph_names)
-    node_table.rows = order
+        targets = _read_targets(targets, tables, codes, list(position))
+    places = tables["nodes"].where
+    tables["nodes"] = tables["nodes"].take(order.tolist(), lambda row: places(int(order[row])))
     return build_graphs(
         "Graphs.from_tables",
-        options.get_params(),
+        columns,
         tables,
         defaults={},
-        offsets=np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(graph_names)))]),
+        offsets=np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(position)))]),
         edges=pairs,
         directed=options.directed,
         targets=targets,
-        graph_names=list(map(str, graph_names)),
+        graph_names=list(map(str, position)) if graph_names is None else graph_names,
         node_names=[str(node_names[row]) for row in order],
     )
 
 
-def _plain(values: NDArray[Any]) -> list[Hashable]:
-    return [plain_label(value) for value in values.tolist()]
+def _names(table: CellTable, column: str, argument: str) -> list[Hashable]:
+    return [plain_label(name) for name in table.labels(column, argument)]
 
 
-def _look_up_ends(names: list[Hashable], owners: list[Hashable], edges: NamedColumns, options: TableGraphs) -> Ints:
+def _number_graphs(owners: list[Hashable], tables: Mapping[str, CellTable], column: str) -> dict[Hashable, int]:
+    """Return the position of each graph: in the table of graphs, or else by first appearance in the table of nodes."""
+    if "graphs" not in tables:
+        return {name: i for i, name in enumerate(dict.fromkeys(owners))}
+    position: dict[Hashable, int] = {}
+    for row, name in enumerate(_names(tables["graphs"], column, "graph")):
+        if position.setdefault(name, row) != row:
+            where = tables["graphs"].where
+            raise tables["graphs"].error(
+                f"{where(row)} has the graph {name!r} of an earlier row, {where(position[name])}."
+            )
+    for row, name in enumerate(owners):
+        if name not in position:
+            where = tables["nodes"].where
+            raise tables["nodes"].error(f"{where(row)} is of graph {name!r}, which is not in the graph table.")
+    return position
+
+
+def _look_up_ends(
+    names: list[Hashable], owners: list[Hashable], tables: Mapping[str, CellTable], options: TableGraphs
+) -> Ints:
     """Return the rows of the ends of each edge in the node table: by graph and name, or by name if edges do not name their graph."""
-    is_local = options.graph in edges.names
+    nodes, edges = tables["nodes"], tables["edges"]
+    is_local = options.graph in edges
     number: dict[Hashable, int] = {}
     for row, key in enumerate(zip(owners, names, strict=True) if is_local else names):
         if number.setdefault(key, row) != row:
-            hint = ". Edges need a column with their graph unless names are unique."
-            if is_local:
-                hint = f" of graph {owners[row]!r}."
-            raise InvalidGraphError(
-                f"nodes: row {row} and nodes: row {number[key]} have the same node {names[row]!r}{hint}"
+            hint = (
+                f" of graph {owners[row]!r}."
+                if is_local
+                else ". Edges need a column with their graph unless names are unique."
             )
-    graphs = _plain(edges.take("graph", options.graph)) if is_local else []
+            first = nodes.where(number[key])
+            raise nodes.error(f"{nodes.where(row)} and {first} have the same node {names[row]!r}{hint}")
+    graphs = _names(edges, options.graph, "graph") if is_local else []
     rows = np.empty((edges.n_rows, 2), dtype=np.int64)
     for column, argument in enumerate(("source", "target")):
-        ends = _plain(edges.take(argument, getattr(options, argument)))
+        ends = _names(edges, getattr(options, argument), argument)
         for row, key in enumerate(zip(graphs, ends, strict=True) if is_local else ends):
             if key not in number:
-                where = f" of graph {graphs[row]!r}" if is_local else ""
-                raise InvalidGraphError(
-                    f"edges: row {row} has {argument} {ends[row]!r}{where}, which is not in the node table."
+                place = f" of graph {graphs[row]!r}" if is_local else ""
+                raise edges.error(
+                    f"{edges.where(row)} has {argument} {ends[row]!r}{place}, which is not in the node table."
                 )
             rows[row, column] = number[key]
     return rows
 
 
-def _targets(
-    name: str, nodes: NamedColumns, graphs: NamedColumns | None, codes: Ints, graph_names: list[Hashable]
-) -> Any:
+def _read_targets(
+    column: str, tables: Mapping[str, CellTable], codes: Ints, graph_names: Sequence[Hashable]
+) -> NDArray[Any]:
     """Return one target per graph: from the graph table, or from the node table, where it is constant within each graph."""
-    if graphs is not None and (name in graphs.names or name not in nodes.names):
-        values = graphs.take("targets", name)
-    else:
-        values = nodes.take("targets", name)
-        first = np.full(len(graph_names), -1)
-        first[codes[::-1]] = np.arange(len(codes))[::-1]
-        unequal = np.flatnonzero(values[first[codes]] != values)
-        if len(unequal):
-            row = unequal[0]
-            raise InvalidGraphError(
-                f"targets: the column {name!r} must have one value per graph; graph {graph_names[codes[row]]!r} has "
-                f"{plain_label(values[first[codes[row]]])!r} and, in row {row}, {plain_label(values[row])!r}."
-            )
-        values = values[first]
-    return values.tolist() if values.dtype == object else values
+    is_of_graphs = "graphs" in tables and (column in tables["graphs"] or column not in tables["nodes"])
+    table = tables["graphs" if is_of_graphs else "nodes"]
+    values = table.complete_values(column, "targets")
+    if is_of_graphs:
+        return values
+    first = np.full(len(graph_names), -1)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    unequal = np.flatnonzero(values[first[codes]] != values)
+    if len(unequal):
+        row = unequal[0]
+        raise table.error(
+            f"targets: the column {column!r} must have one value per graph; graph {graph_names[codes[row]]!r} has "
+            f"{plain_label(values[first[codes[row]]])!r} and, in {table.where(int(row))}, {plain_label(values[row])!r}."
+        )
+    return values[first]

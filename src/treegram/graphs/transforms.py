@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.params import LIST, Allowed, Checked, Number, Whole, Words, parameters
-from treegram._core.text import counted, suggest
+from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.check import Finder, encode_labels
+from treegram.graphs.check import Finder, check_fitted_columns, encode_labels
 
 __all__ = [
     "TRANSFORMATIONS",
@@ -188,6 +188,7 @@ class ScaleAttributes(GraphTransformer):
     def _learn(self, graphs: Graphs) -> None:
         vectors = _node_vectors(graphs, self)
         self.n_attributes_in_ = vectors.shape[1] if len(vectors) else 0
+        self._names = _listed(graphs.attribute_names)
         # Relative to the largest value, so that squares do not overflow.
         peaks = np.abs(vectors).max(axis=0, initial=0.0)
         peaks[peaks == 0] = 1.0
@@ -204,7 +205,7 @@ class ScaleAttributes(GraphTransformer):
         vectors = _node_vectors(graphs, self)
         if not len(vectors) or not self.n_attributes_in_:
             return graphs
-        _check_width("nodes", vectors, self.n_attributes_in_, self)
+        check_fitted_columns(self, "attributes", graphs, self.n_attributes_in_, self._names)
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = (vectors - self.center_) / self.scale_
             if self.whitening_ is not None:
@@ -380,13 +381,14 @@ class BinEdgeAttributes(GraphTransformer):
 
     def _learn(self, graphs: Graphs) -> None:
         vectors = _edge_vectors(graphs, self)[graphs._edge_arcs()]
+        self._names = _listed(graphs.edge_attribute_names)
         levels = np.arange(1, self.n_bins) / self.n_bins
         self.thresholds_ = [_bin_edges(column, levels) for column in vectors.T] if len(vectors) else []
 
     def _change(self, graphs: Graphs) -> Graphs:
         vectors = _edge_vectors(graphs, self)
         if self.thresholds_ and len(vectors):
-            _check_width("edges", vectors, len(self.thresholds_), self)
+            check_fitted_columns(self, "edge_attributes", graphs, len(self.thresholds_), self._names)
         bins = [
             np.searchsorted(thresholds, column, side="left")
             for thresholds, column in zip(self.thresholds_, vectors.T, strict=False)
@@ -434,12 +436,8 @@ def _no_vectors(graphs: Graphs, transformer: GraphTransformer, action: str, n_ro
     return np.zeros((0, 0))
 
 
-def _check_width(things: str, vectors: Floats, n_fitted: int, transformer: GraphTransformer) -> None:
-    if vectors.shape[1] != n_fitted:
-        raise InvalidGraphError(
-            f"The {things} of the new graphs (X) have {counted(vectors.shape[1], 'attribute')}, but "
-            f"{type(transformer).__name__} was fitted on {things} with {n_fitted}."
-        )
+def _listed(names: tuple[str, ...] | None) -> list[str] | None:
+    return None if names is None else list(names)
 
 
 def _with_vectors(

@@ -9,20 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from treegram._core.text import counted, listed
-from treegram.exceptions import InvalidGraphError
+from treegram._core.text import listed
 from treegram.graphs import Graphs
+from treegram.graphs.check import check_fitted_columns, refuse_unlike
 
 
 def check_like_fitted(kernel: Any, graphs: Graphs, fitted: Graphs) -> None:
     """Raise if new graphs differ from the fitted ones in what their nodes and edges have; warn if their labels do."""
     if not graphs.n_nodes or not fitted.n_nodes:
         return
-    if kernel._uses_vectors and graphs.n_attributes != fitted.n_attributes:
-        new, old = _count_of(graphs.n_attributes), _count_of(fitted.n_attributes)
-        refuse_unlike(kernel, f"The nodes of the new graphs (X) have {new}", f"on nodes with {old}")
     if kernel._uses_vectors:
-        check_column_names(kernel, "attributes", graphs.attribute_names, fitted.attribute_names)
+        check_fitted_columns(kernel, "attributes", graphs, fitted.n_attributes, fitted.attribute_names)
     if (graphs.labels is None) != (fitted.labels is None):
         new, old = ("no labels", "with labels") if graphs.labels is None else ("labels", "without labels")
         refuse_unlike(kernel, f"The nodes of the new graphs (X) have {new}", f"on nodes {old}")
@@ -31,27 +28,6 @@ def check_like_fitted(kernel: Any, graphs: Graphs, fitted: Graphs) -> None:
         refuse_unlike(kernel, f"The edges of the new graphs (X) are {new}", f"on {old} ones")
     if kernel._uses_labels and graphs.labels is not None:
         _warn_of_unknown_labels(kernel, graphs, _used_labels(fitted))
-
-
-def check_column_names(kernel: Any, columns: str, new: Sequence[str] | None, fitted: Sequence[str] | None) -> None:
-    """Raise if columns of new graphs have other names than those of the fitted ones, or another order; either may have none."""
-    if new is None or fitted is None or list(new) == list(fitted):
-        return
-    place, now, then = next((i, a, b) for i, (a, b) in enumerate(zip(new, fitted, strict=True)) if a != b)
-    refuse_unlike(
-        kernel, f"Column {place} of the {columns} of the new graphs (X) is {now!r}", f"with {then!r} in its place"
-    )
-
-
-def refuse_unlike(kernel: Any, now: str, then: str) -> None:
-    """Raise because of what new graphs have, and what the fitted ones had."""
-    raise InvalidGraphError(
-        f"{now}, but {type(kernel).__name__} was fitted {then}. Build them the same way as the training graphs."
-    )
-
-
-def _count_of(n_attributes: int) -> str:
-    return counted(n_attributes, "attribute") if n_attributes else "no attributes"
 
 
 def outside_level() -> int:

@@ -16,11 +16,10 @@ from treegram._core.text import counted, suggest
 from treegram._core.types import Floats
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
-from treegram.graphs.check import column_groups
+from treegram.graphs.check import check_column_names, column_groups, refuse_unlike
 from treegram.graphs.statistics import GraphStatistics
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.input_checks import check_column_names, refuse_unlike
 
 ROWS_PER_TASK = 256
 DIGITS = 10  # of a column, in units of its largest value: values that differ by less are equal up to rounding

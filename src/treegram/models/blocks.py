@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
+from treegram.graphs.check import check_column_names
 from treegram.graphs.statistics import GraphStatistics
 from treegram.graphs.transforms import BinEdgeAttributes, DropAttributes, ScaleAttributes, SelectLabels
 from treegram.kernels import NSPDK, WLCL, WLOA, FeatureMap, Nystroem, StatisticsKernel
@@ -31,7 +32,6 @@ from treegram.kernels.attribution import row_contributions
 from treegram.kernels.explicit import ExplicitKernel, GraphRows
 from treegram.kernels.feature_map import NamedFeatures, graphs_of_each_label
 from treegram.kernels.grid import split_pipeline
-from treegram.kernels.input_checks import check_column_names
 from treegram.kernels.node_pairs import NodePairKernel
 from treegram.kernels.statistics_kernel import DIGITS, given_columns, mean_distance
 from treegram.models.auto import groups_of_attributes

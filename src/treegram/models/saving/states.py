@@ -449,7 +449,7 @@ _SEVERAL = {"estimators_": "each regressor"}  # of a regressor of several target
 _LINEAR_REGRESSOR = {"n_features_in_": "size n_features", "coef_": "finite n_features", "intercept_": "intercepts"}
 _LINEAR_CLASSIFIER = {"classes_": "classes", **_LINEAR_REGRESSOR, "coef_": "finite n_outputs n_features"}
 _RULES: dict[str, dict[str, str]] = {
-    "BinEdgeAttributes": {"thresholds_": "each increasing *"},
+    "BinEdgeAttributes": {"thresholds_": "each increasing *", "_names": "optional names"},
     "FeatureMap": {
         "kernel_": "kernel",
         "map_": "optional map",
@@ -505,6 +505,7 @@ _RULES: dict[str, dict[str, str]] = {
         "center_": "finite n_attributes",
         "whitening_": "optional finite n_attributes n_attributes",
         "n_attributes_in_": "whole",
+        "_names": "optional names",
     },
     "LinearSVC": _LINEAR_CLASSIFIER,
     "LogisticRegression": _LINEAR_CLASSIFIER,
