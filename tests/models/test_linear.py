@@ -119,7 +119,8 @@ def test_left_out_predictions_are_those_of_models_without_the_fold(loss, monkeyp
     y = (y > 0).astype(float) if loss == "logistic" else y
     parts = Parts(Local(), [None, None], np.array([40, 50]))
     in_two = [[of_block[:40], of_block[40:]] for of_block in rows]
-    model = linear.fit_linear(parts, in_two, y[:, None], np.ones(90), loss)
+    measured = [linear.measure_rows(Local(), of_block) for of_block in in_two]
+    model = linear.fit_linear(parts, measured, y[:, None], np.ones(90), loss)
     units = [np.sqrt(2 * (of_block.toarray() ** 2).sum() / 90) for of_block in rows]
     X = np.hstack([of_block.toarray() / unit for of_block, unit in zip(rows, units, strict=True)])
     folds, penalty = linear.fold_of_each(y), model.penalties[0]
@@ -433,7 +434,7 @@ def test_damaged_blocks_are_refused(kind, attribute, change, few, tmp_path):
     (block,) = (block for block in model.blocks_ if type(block).__name__ == kind)
     vars(block)[attribute] = change(vars(block)[attribute])
     save_model(model, tmp_path / "model.tgm")
-    with pytest.raises(ModelFileError, match="block"):
+    with pytest.raises(ModelFileError, match=" of a (Feature|Column|Map)Block must "):
         load_model(tmp_path / "model.tgm")
 
 

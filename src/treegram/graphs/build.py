@@ -129,7 +129,7 @@ def _check_same(
 
 def join_fields(parts: list[Graphs]) -> dict[str, Any]:
     """Return the fields of a Graphs with all graphs of the first part, then all of the second, and so on."""
-    _check_joinable(parts)
+    check_joinable(parts)
     node_starts = np.cumsum([0] + [p.n_nodes for p in parts])
     arc_starts = np.cumsum([0] + [len(p.indices) for p in parts])
     labels, label_values = join_codes([p.labels for p in parts], [p.label_values for p in parts])
@@ -161,7 +161,7 @@ def _join_rows(parts: list[Graphs]) -> dict[str, Any]:
     return joined
 
 
-def _check_joinable(parts: list[Graphs]) -> None:
+def check_joinable(parts: list[Graphs]) -> None:
     """Raise if two parts differ in what they hold; vectors are compared only where there are nodes or edges."""
     first: dict[str, tuple[int, Any, str]] = {}
     for i, part in enumerate(parts):

@@ -216,11 +216,9 @@ class CombiningModel(GraphModel):
 
     def _fit_chunks(self, chunks: Any, sample_weight: Any) -> Self:
         """Fit on pairs (graphs, y), as on all graphs together."""
-        if sample_weight is not None:
-            raise ParameterError("sample_weight needs y: it cannot be used with chunks of graphs.")
-        with read_chunks(chunks, check_fit) as (parts, y):
-            graphs = parts if len(parts) > linear.SWITCH else parts.select(np.arange(len(parts)))
-            return self.fit(graphs, y)  # type: ignore[attr-defined]
+        with verbosely(self.verbose), read_chunks(chunks, check_fit) as (parts, y):
+            graphs = parts if len(parts) > linear.SWITCH else parts.gather(np.arange(len(parts)))
+            return self.fit(graphs, y, sample_weight=sample_weight)  # type: ignore[attr-defined]
 
     def _row_candidates(self, graphs: Graphs) -> list[Candidate]:
         """Return the candidates for a linear model on rows."""
@@ -419,6 +417,17 @@ def check_weights(sample_weight: Any, n_graphs: int) -> Floats:
             f"sample_weight must be finite, not negative, and not 0 for all; sample_weight[{first}] is {weights[first]}."
         )
     return weights
+
+
+def leave_out_weightless(graphs: Any, targets: NDArray[Any], sample_weight: Any) -> tuple[Any, NDArray[Any], Floats]:
+    """Return the graphs with a weight above 0, their targets, and their weights, whose mean is 1."""
+    if sample_weight is None:
+        return graphs, targets, np.ones(len(targets))
+    weights = check_weights(sample_weight, len(targets))
+    ids = np.flatnonzero(weights > 0)
+    if len(ids) < len(weights):
+        graphs, targets, weights = graphs[ids], targets[ids], weights[ids]
+    return graphs, targets, weights / weights.mean()
 
 
 def check_strengths(name: str, values: Any) -> Floats:

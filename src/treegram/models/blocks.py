@@ -243,9 +243,6 @@ class MapBlock(Block):
         return sp.csr_matrix(self.transformer.transform(graphs))
 
 
-BLOCKS: dict[str, type[Block]] = {cls.__name__: cls for cls in (FeatureBlock, ColumnBlock, MapBlock)}
-
-
 def linear_candidates(graphs: Graphs, n_jobs: int | None = None) -> list[Candidate]:
     """Return the blocks that suit the graphs, as kernels whose features they have."""
     options: dict[str, Any] = {"use_edge_labels": graphs.edge_labels is not None}

@@ -43,7 +43,7 @@ from treegram.models.base import (
     DecisionParts,
     check_classes,
     check_fit,
-    check_weights,
+    leave_out_weightless,
     weigh_classes,
 )
 from treegram.models.conformal import PredictsSets
@@ -161,11 +161,12 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         Parameters
         ----------
         X : Graphs or list of graphs
-            The graphs.
-        y : array-like of shape (n_graphs,)
+            The graphs. Or, without ``y``, **chunks**: an iterable of pairs (graphs, y), such as :func:`iter_parquet`, which is read
+            once; or a list of Dask's delayed objects or futures of such pairs, which stay on the workers of the cluster.
+        y : array-like of shape (n_graphs,), default=None
             The class of each graph: an integer, string or boolean.
         sample_weight : array-like of shape (n_graphs,), default=None
-            Factors of the squared errors of graphs; graphs of weight 0 are left out.
+            Factors of the squared errors of graphs; graphs of weight 0 are left out. With chunks, in their order.
 
         Returns
         -------
@@ -179,11 +180,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         self._forget()
         self.classes_, codes = check_classes(labels)
         self._warn_of_single_graphs(codes)
-        weights = np.ones(len(codes))
-        if sample_weight is not None:
-            given = check_weights(sample_weight, len(codes))
-            used = np.flatnonzero(given > 0)
-            graphs, codes, weights = graphs[used], codes[used], given[used] / given[used].mean()
+        graphs, codes, weights = leave_out_weightless(graphs, codes, sample_weight)
         of_classes = weigh_classes(self.class_weight, self.classes_, codes, weights, np.arange(len(codes)))
         assert of_classes is not None  # since weights are given
         Y = class_targets(codes, len(self.classes_))

@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from treegram._core.parallel import track
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.models.auto import LARGE_SAMPLE, Screening, evenly_spaced, raise_failures
@@ -58,21 +60,34 @@ def fold_of_each(targets: Floats, n_folds: int = N_FOLDS) -> Ints:
     return folds
 
 
-def fit_linear(graphs: Parts, blocks: Sequence[Sequence[Any]], Y: Floats, weights: Floats, loss: str) -> LinearModel:
+@dataclass(frozen=True, eq=False)
+class BlockRows:
+    """The rows of one block for each part of the graphs."""
+
+    parts: list[Any]
+    squares: float  # the sum of their squares
+    n_columns: int
+
+
+def measure_rows(place: Local, parts: list[Any]) -> BlockRows:
+    """Wait until rows are computed, and return them with their size."""
+    squares, columns = zip(*place.each(_size, zip(parts, strict=True)), strict=True)
+    return BlockRows(parts, sum(squares), columns[0])
+
+
+def fit_linear(graphs: Parts, blocks: Sequence[BlockRows], Y: Floats, weights: Floats, loss: str) -> LinearModel:
     """Fit a linear model for each output, with the penalty that predicts a left-out fold best.
 
-    ``blocks`` are the rows of each block, in parts; ``Y`` the targets, (n_graphs, n_outputs): 0 or 1 for the loss "logistic", or
-    numbers for "squared".
+    ``Y`` are the targets, (n_graphs, n_outputs): 0 or 1 for the loss "logistic", or numbers for "squared".
     """
     place, n, n_outputs = graphs.place, *Y.shape
-    squares = np.array([[*place.each(_size, zip(rows, strict=True))] for rows in blocks])  # (n_blocks, n_parts, 2)
-    lengths = np.sqrt(squares[:, :, 0].sum(axis=1) / max(n, 1))
+    lengths = np.sqrt(np.array([rows.squares for rows in blocks]) / max(n, 1))
     factors = np.array([1.0 / (length * np.sqrt(len(blocks))) if length else 0.0 for length in lengths])
-    starts = np.cumsum([0, *squares[:, 0, 1].astype(np.int64)])
-    X = _join(graphs, blocks, factors)
+    starts = np.cumsum([0, *(rows.n_columns for rows in blocks)])
+    X = replace(graphs, parts=place.map(_stack, zip(*(rows.parts for rows in blocks), strict=True), factors))
     all_coefficients, intercept = np.zeros((starts[-1], n_outputs)), np.zeros(n_outputs)
     penalties, left_out, by_block = np.zeros(n_outputs), np.zeros((n, n_outputs)), np.zeros((len(blocks), n, n_outputs))
-    for output, y in enumerate(Y.T):
+    for output, y in enumerate(track(Y.T, n_outputs, f"fitting {counted(n_outputs, 'linear model')}")):
         folds = fold_of_each(y)
         penalties[output], V, b = _choose_penalty(X, y, folds, weights, loss, int(starts[-1]))
         is_fitted = np.stack([*(folds != fold for fold in range(N_FOLDS)), np.ones(n, bool)], axis=1)
@@ -86,11 +101,9 @@ def fit_linear(graphs: Parts, blocks: Sequence[Sequence[Any]], Y: Floats, weight
         left_out[:, output] = by_block[:, :, output].sum(axis=0) + c[folds]
     variances = by_block.var(axis=1).sum(axis=1)
     shares = variances / variances.sum() if variances.any() else np.full(len(blocks), 1.0 / len(blocks))
-    pieces = [
-        factor * all_coefficients[start:stop]
-        for factor, start, stop in zip(factors, starts[:-1], starts[1:], strict=True)
-    ]
-    return LinearModel(pieces, intercept, penalties, left_out, shares)
+    of_blocks = np.split(all_coefficients, starts[1:-1])
+    coefficients = [factor * of_block for factor, of_block in zip(factors, of_blocks, strict=True)]
+    return LinearModel(coefficients, intercept, penalties, left_out, shares)
 
 
 def _choose_penalty(
@@ -101,8 +114,8 @@ def _choose_penalty(
     Of very many graphs, some are enough to choose.
     """
     if len(y) > _MOST_FOR_PENALTY:
-        is_used = np.random.default_rng(len(y)).permutation(len(y)) < _MOST_FOR_PENALTY
-        X, y, folds, weights = X.take(is_used), y[is_used], folds[is_used], weights[is_used]
+        ids = np.flatnonzero(np.random.default_rng(len(y)).permutation(len(y)) < _MOST_FOR_PENALTY)
+        X, y, folds, weights = X[ids], y[ids], folds[ids], weights[ids]
     is_fitted = np.tile((folds != 0)[:, None], len(PENALTIES))
     start = np.zeros((n_columns, len(PENALTIES))), np.zeros(len(PENALTIES))
     rows = _with_targets(X, y, weights[:, None] * is_fitted)
@@ -111,11 +124,6 @@ def _choose_penalty(
     losses, _, _ = _evaluate(X.place, left_out, V, b, np.arange(len(b)), np.zeros(len(b)), loss)
     best = len(losses) - 1 - int(np.argmin(np.round(losses[::-1], 9)))  # ties go to the largest penalty
     return PENALTIES[best], V[:, best], b[best]
-
-
-def _join(graphs: Parts, blocks: Sequence[Sequence[Any]], factors: Floats) -> Parts:
-    """Return the rows of all blocks side by side, each times its factor."""
-    return replace(graphs, parts=graphs.place.map(_stack, zip(*blocks, strict=True), factors))
 
 
 def _stack(*arguments: Any) -> sp.csr_matrix:
@@ -155,7 +163,7 @@ def fit_blocks(
     fitted = []
     with in_parts(screening.graphs) as graphs:
         ids = graphs.sample()
-        sample = graphs.select(ids)
+        sample = graphs.gather(ids)
         few = sample[evenly_spaced(Y[ids], LARGE_SAMPLE)].assign(
             attributes=None
         )  # mapped rows cost no more with vectors
@@ -166,8 +174,11 @@ def fit_blocks(
             with screening.leaving_out(record), warnings.catch_warnings():
                 if screening.is_auto:
                     warnings.simplefilter("ignore")  # about kernels that the user did not name
-                fitted.append((*fit_block(candidate, graphs, sample), record))
+                block, parts = fit_block(candidate, graphs, sample)
+                fitted.append((block, measure_rows(graphs.place, parts), record))
             record["seconds"] = time.monotonic() - start
+            if screening.verbose:
+                print(f"{candidate.name}: {len(graphs):,} rows, {record['seconds']:.1f} s")
         if not fitted:
             raise_failures(screening.records)
         model = fit_linear(graphs, [rows for _, rows, _ in fitted], Y, screening.weights, loss)
@@ -202,7 +213,7 @@ def solve(
     fits = np.arange(len(b))  # that have not ended: only these are computed
     objective, totals, expanded = _evaluate(place, rows, V, b, fits, penalties, loss)
     for _ in range(_MOST_STEPS):
-        p = penalties[..., fits]
+        p = penalties[fits]
         with_derivatives = [(X, of_part) for (X, _), of_part in zip(rows, expanded, strict=True)]
         slopes, slopes_b, diagonal, diagonal_b = place.total(_add_up, with_derivatives)
         gradient = slopes + p * V[:, fits], slopes_b
@@ -212,7 +223,7 @@ def solve(
             direction: Floats, of_intercept: Floats, active: Ints, parts: Any = with_derivatives, p: Floats = p
         ) -> tuple[Floats, ...]:
             image, image_b = place.total(_curve, parts, direction, of_intercept, active)
-            return image + p[..., active] * direction, image_b
+            return image + p[active] * direction, image_b
 
         step, step_b, decrease = _newton_step(curve, gradient, diagonals, exact=loss == "squared")
         is_open = decrease > tolerance * totals
@@ -279,8 +290,8 @@ def _evaluate(
     """Return what each of some fits minimizes, its total weight, and what stands for the derivatives of each part."""
     V, b = V[:, fits], b[fits]
     expanded = place.map(_expand, rows, V, b, fits, loss)
-    losses, totals = place.total(_losses, zip(expanded, strict=True))
-    objective = losses + 0.5 * _column_sums(V, penalties[..., fits] * V)
+    losses, totals = place.total(itemgetter(0), zip(expanded, strict=True))
+    objective = losses + 0.5 * _column_sums(V, penalties[fits] * V)
     return objective, np.maximum(totals, np.finfo(np.float64).tiny), expanded
 
 
@@ -291,10 +302,6 @@ def _expand(
     y, weights = targets[0], targets[1][:, fits]
     values, slopes, curvatures = LOSSES[loss](X @ V + b, y[:, None])
     return (_column_sums(weights, values), weights.sum(axis=0)), weights * slopes, weights * curvatures
-
-
-def _losses(expanded: tuple[Any, Floats, Floats]) -> Any:
-    return expanded[0]
 
 
 def _add_up(X: sp.csr_matrix, expanded: tuple[Any, Floats, Floats]) -> tuple[Floats, ...]:

@@ -3,6 +3,9 @@
 Linear models of very many graphs need only a few kinds of passes over the parts: a function of each part whose results stay where
 they are (``map``) or come here (``each``), and the sum of its results (``total``). The functions are pure, so that Dask computes
 again what was lost with a worker.
+
+In one process all parts but the last have `PART` graphs, however the graphs were cut into chunks, and sums are added up in a fixed
+order: chunks give the same bits as one collection. Partitions on a cluster stay as they are, so that sums differ in the last bits.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from numbers import Number
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,14 +25,17 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from treegram._core.parallel import track
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
+from treegram.graphs.build import check_joinable
 
-PART = 1 << 16  # graphs; smaller chunks are joined, larger ones stay as they are
+PART = 1 << 16  # graphs of a part
 IN_MEMORY = 100_000  # graphs; rows of more are in temporary files
 _SAMPLE = 50_000  # graphs that scales, ranks, bins and maps are learned on
 
 Rows: TypeAlias = Iterable[Sequence[Any]]  # of arguments, one for each part
+Pair: TypeAlias = tuple[Graphs, NDArray[Any]]  # graphs and their targets
 
 
 class Local:
@@ -131,6 +139,12 @@ class Parts:
     def __len__(self) -> int:
         return int(self.sizes.sum())
 
+    def __getitem__(self, ids: Ints) -> Parts:
+        """Return the graphs or rows with these ascending ids."""
+        of_parts = self._in_parts(ids)
+        taken = self.place.map(_take, zip(self.parts, of_parts, strict=True))
+        return Parts(self.place, taken, np.array([len(of_part) for of_part in of_parts]))
+
     def split(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Return the values for the graphs of each part."""
         return np.split(values, np.cumsum(self.sizes)[:-1])
@@ -141,21 +155,19 @@ class Parts:
             return np.arange(len(self))
         return np.sort(np.random.default_rng(len(self)).choice(len(self), _SAMPLE, replace=False))
 
-    def take(self, is_taken: NDArray[np.bool_]) -> Parts:
-        """Return some of the graphs or rows."""
-        masks = self.split(is_taken)
-        taken = self.place.map(_take, zip(self.parts, masks, strict=True))
-        return Parts(self.place, taken, np.array(list(map(np.count_nonzero, masks))))
-
-    def select(self, ids: Ints) -> Graphs:
+    def gather(self, ids: Ints) -> Graphs:
         """Return the graphs with these ascending ids as one collection."""
-        is_taken = np.zeros(len(self), bool)
-        is_taken[ids] = True
-        return Graphs.concatenate(self.place.each(_take, zip(self.parts, self.split(is_taken), strict=True)))
+        return Graphs.concatenate(self.place.each(_take, zip(self.parts, self._in_parts(ids), strict=True)))
+
+    def _in_parts(self, ids: Ints) -> list[Ints]:
+        """Return the positions of some graphs within each part."""
+        ends = np.cumsum(self.sizes)
+        cuts = np.searchsorted(ids, ends)[:-1]
+        return [of_part - start for of_part, start in zip(np.split(ids, cuts), ends - self.sizes, strict=True)]
 
 
-def _take(items: Any, is_taken: NDArray[np.bool_]) -> Any:
-    return items[np.flatnonzero(is_taken)]
+def _take(items: Any, ids: Ints) -> Any:
+    return items[ids]
 
 
 @contextlib.contextmanager
@@ -166,39 +178,64 @@ def in_parts(graphs: Graphs | Parts) -> Iterator[Parts]:
         return
     with contextlib.ExitStack() as stack:
         is_large = len(graphs) > IN_MEMORY
-        place = Local(stack.enter_context(_temporary_folder()) if is_large else None)
-        starts = np.arange(0, len(graphs), PART)
-        parts = [place.keep(graphs[start : start + PART]) for start in starts.tolist()]
-        yield Parts(place, parts, np.minimum(len(graphs) - starts, PART))
+        yield _keep_parts(Local(stack.enter_context(_temporary_folder()) if is_large else None), [graphs])
+
+
+def _keep_parts(place: Local, collections: Iterable[Graphs]) -> Parts:
+    """Join collections and cut them into parts, in order; as little as possible is in memory at the same time."""
+    parts, sizes = [], []
+    for part in _cut(collections):
+        sizes.append(len(part))
+        parts.append(place.keep(part))
+    return Parts(place, parts, np.array(sizes, np.int64))
+
+
+def _cut(collections: Iterable[Graphs]) -> Iterator[Graphs]:
+    waiting: list[Graphs] = []
+    n_waiting = 0
+    for graphs in collections:
+        start = 0
+        while n_waiting + len(graphs) - start > PART:
+            stop = start + PART - n_waiting
+            yield Graphs.concatenate([*waiting, graphs[start:stop]])
+            start, waiting, n_waiting = stop, [], 0
+        waiting.append(graphs[start:] if start else graphs)
+        n_waiting += len(graphs) - start
+    if waiting:
+        yield Graphs.concatenate(waiting)
 
 
 def _temporary_folder() -> Any:
     return tempfile.TemporaryDirectory(prefix="treegram-", ignore_cleanup_errors=True)
 
 
+# -------------------------------------------------------------------- chunks
+
+
 @contextlib.contextmanager
-def read_chunks(chunks: Any, check: Callable[..., tuple[Graphs, NDArray[Any]]]) -> Iterator[tuple[Parts, NDArray[Any]]]:
+def read_chunks(chunks: Any, check: Callable[..., Pair]) -> Iterator[tuple[Parts, NDArray[Any]]]:
     """Read pairs (graphs, y), or find them on a Dask cluster; return the graphs in parts, and all targets.
 
-    ``check`` returns the graphs and targets of a pair.
+    ``check`` returns the graphs and targets of a pair. Chunks without graphs are left out.
     """
     if isinstance(chunks, Graphs | str) or not isinstance(chunks, Iterable):
         raise ValueError("y is missing: give one target for each graph, or chunks of graphs as pairs (graphs, y).")
+    targets: dict[int, NDArray[Any]] = {}  # by the number of the chunk
     with contextlib.ExitStack() as stack:
         client = _client_of(chunks)
         if client is None:
             place = Local(stack.enter_context(_temporary_folder()))
-            parts, sizes, targets = _read_parts(place, chunks, check)
+            parts = _keep_parts(place, _read(chunks, check, targets))
         else:
             place = Cluster(client)
             pairs = place.map(_check_chunk, enumerate(client.compute(chunks)), check)
-            targets = list(place.each(_second, zip(pairs, strict=True)))
-            parts, sizes = place.map(_first, zip(pairs, strict=True)), list(map(len, targets))
-        if not sum(sizes):
+            of_all = track(place.each(itemgetter(1), zip(pairs, strict=True)), len(pairs), "reading partitions")
+            targets |= {number: of_chunk for number, of_chunk in enumerate(of_all) if len(of_chunk)}
+            full = [(pairs[number],) for number in targets]
+            parts = Parts(place, place.map(itemgetter(0), full), np.array(list(map(len, targets.values())), np.int64))
+        if not targets:
             raise ValueError("X has no graphs: it must give chunks, pairs (graphs, y), when it is iterated over.")
-        if len({array.dtype.kind in "biuf" for array in targets}) > 1:
-            raise ValueError("The targets of some chunks are numbers and those of others are not.")
-        yield Parts(place, parts, np.array(sizes)), np.concatenate(targets)
+        yield parts, _join_targets(targets)
 
 
 def _client_of(chunks: Any) -> Any:
@@ -213,31 +250,25 @@ def _client_of(chunks: Any) -> Any:
     return None
 
 
-def _read_parts(
-    place: Local, chunks: Iterable[Any], check: Callable[..., tuple[Graphs, NDArray[Any]]]
-) -> tuple[list[Any], list[int], list[NDArray[Any]]]:
-    """Read chunks once; return the parts, their sizes, and the targets of each chunk."""
-    parts: list[Any] = []
-    sizes: list[int] = []
-    targets: list[NDArray[Any]] = []
-    waiting: list[Graphs] = []
-    for number, chunk in enumerate(chunks):
+def _read(chunks: Iterable[Any], check: Callable[..., Pair], targets: dict[int, NDArray[Any]]) -> Iterator[Graphs]:
+    """Yield the graphs of each chunk, and put its targets into a dictionary."""
+    first = None
+    n_chunks = len(chunks) if isinstance(chunks, list | tuple) else None
+    for number, chunk in enumerate(track(chunks, n_chunks, "reading chunks")):
         graphs, of_chunk = _check_chunk(number, chunk, check)
-        targets.append(of_chunk)
-        waiting.append(graphs)
-        if sum(map(len, waiting)) >= PART:
-            sizes.append(sum(map(len, waiting)))
-            parts.append(place.keep(Graphs.concatenate(waiting)))
-            waiting = []
-    if waiting:
-        sizes.append(sum(map(len, waiting)))
-        parts.append(place.keep(Graphs.concatenate(waiting)))
-    return parts, sizes, targets
+        if not len(graphs):
+            continue
+        first = graphs if first is None else first
+        try:
+            check_joinable([first, graphs])
+        except ValueError as error:
+            error.add_note(f"Part 0 is the first chunk with graphs, and part 1 is chunk {number}, counted from 0.")
+            raise
+        targets[number] = of_chunk
+        yield graphs
 
 
-def _check_chunk(
-    number: int, chunk: Any, check: Callable[..., tuple[Graphs, NDArray[Any]]]
-) -> tuple[Graphs, NDArray[Any]]:
+def _check_chunk(number: int, chunk: Any, check: Callable[..., Pair]) -> Pair:
     """Return the graphs and the targets of a chunk."""
     chunk = chunk.compute() if hasattr(chunk, "__dask_graph__") else chunk
     if not isinstance(chunk, tuple | list) or len(chunk) != 2:
@@ -247,15 +278,19 @@ def _check_chunk(
         )
     try:
         graphs, targets = check(*chunk)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         error.add_note(f"This is in chunk {number}, counted from 0.")
         raise
     return graphs.assign(targets=None), targets
 
 
-def _first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
-
-
-def _second(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
+def _join_targets(targets: dict[int, NDArray[Any]]) -> NDArray[Any]:
+    """Return the targets of all chunks; raise if some are numbers and others are not, which numpy would turn into texts."""
+    of_numbers = [number for number, of_chunk in targets.items() if isinstance(of_chunk[0], Number | np.bool_)]
+    others = sorted(targets.keys() - set(of_numbers))
+    if of_numbers and others:
+        raise ValueError(
+            f"y must be numbers in all chunks or in none; got numbers in chunk {of_numbers[0]}, and in chunk {others[0]}, "
+            f"counted from 0, {str(targets[others[0]][0])!r}."
+        )
+    return np.concatenate(list(targets.values()))

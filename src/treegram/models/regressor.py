@@ -24,7 +24,7 @@ from treegram.models.auto import (
     raise_failures,
     warn_of_nothing,
 )
-from treegram.models.base import CombiningModel, DecisionParts, check_weights
+from treegram.models.base import CombiningModel, DecisionParts, leave_out_weightless
 from treegram.models.gp import PredictsByProcess, decompose, distance_from_prior, mean_diagonal, predict_left_out
 from treegram.models.search import Candidate
 from treegram.models.targets import blended_scales, choose_scale, target_scale
@@ -147,13 +147,14 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         Parameters
         ----------
         X : Graphs or list of graphs
-            The graphs.
-        y : array-like of shape (n_graphs,) or (n_graphs, n_targets)
+            The graphs. Or, without ``y``, **chunks**: an iterable of pairs (graphs, y), such as :func:`iter_parquet`, which is read
+            once; or a list of Dask's delayed objects or futures of such pairs, which stay on the workers of the cluster.
+        y : array-like of shape (n_graphs,) or (n_graphs, n_targets), default=None
             One number for each graph, or several, with NaN where a graph has no value: then a copy of the model is
-            fitted for each column, on the graphs that have a value there.
+            fitted for each column, on the graphs that have a value there. Chunks have one number for each graph.
         sample_weight : array-like of shape (n_graphs,), default=None
             How much graphs count: the variance of the noise of a graph is divided by its weight, relative to the mean weight.
-            Graphs of weight 0 are left out.
+            Graphs of weight 0 are left out. With chunks, in their order.
 
         Returns
         -------
@@ -166,11 +167,7 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         if np.ndim(y) == 2:
             return self._fit_columns(X, y, sample_weight=sample_weight)
         graphs, numbers = self._read_numbers(X, y)
-        weights = np.ones(len(numbers)) if sample_weight is None else check_weights(sample_weight, len(numbers))
-        ids = np.flatnonzero(weights > 0)
-        if len(ids) < len(numbers):
-            graphs, numbers, weights = graphs[ids], numbers[ids], weights[ids]
-        weights = weights / weights.mean()
+        graphs, numbers, weights = leave_out_weightless(graphs, numbers, sample_weight)
         z = self._normal_scores(numbers, weights)
         screening = Screening(graphs, z[:, None], weights, is_auto=self._is_auto, verbose=self.verbose)
         with one_blas_thread(), verbosely(self.verbose):

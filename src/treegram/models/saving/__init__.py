@@ -12,8 +12,9 @@ Nothing is compressed, so a small file cannot expand into a large one. Nothing h
 elsewhere. The digest detects damage; it does not prove who wrote the file.
 
 In the text, a value that JSON cannot express is an object with a single key that names its kind: ``{"array": 3}`` is
-array number 3, and ``{"estimator": [name, parameters, learned]}`` is an estimator, where ``learned`` is null unless it is
-fitted. ``states`` lists the learned attributes of each class and checks them.
+array number 3, ``{"estimator": [name, parameters, learned]}`` is an estimator, where ``learned`` is null unless it is
+fitted, and ``{"record": [name, values]}`` is an object that an estimator keeps. ``states`` lists the attributes of each class and
+checks them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,15 @@ from treegram.graphs.statistics import GraphStatistics
 from treegram.graphs.tables import TableGraphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.registry import KERNELS
-from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
+from treegram.models.saving.states import (
+    LINEAR_MODELS,
+    RECORDS,
+    check_pipeline,
+    learned_state,
+    record_state,
+    restore_record,
+    restore_state,
+)
 from treegram.models.search import Precomputed
 
 __all__ = ["load_model", "save_model"]
@@ -188,14 +197,15 @@ def _to_json(value: Any, arrays: list[NDArray[Any]], what: str) -> Any:
         return {"array": _add_array(arrays, value)}
     if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 1:
         return {"objects": [convert(entry) for entry in value]}
-    if type(value) is list:
-        return [convert(entry) for entry in value]
-    if type(value) is tuple:
-        return {"tuple": [convert(entry) for entry in value]}
+    if type(value) in (list, tuple):
+        entries = [convert(entry) for entry in value]
+        return entries if type(value) is list else {"tuple": entries}
     if isinstance(value, dict):
         return {"dict": [[convert(key), convert(entry)] for key, entry in value.items()]}
     if isinstance(value, BaseEstimator):
         return _estimator_to_json(value, arrays)
+    if type(value) in RECORDS.values():
+        return {"record": [type(value).__name__, convert(record_state(value))]}
     raise ModelFileError(
         f"{what} is {value!r}, which a model file cannot contain: it contains plain values, arrays and treegram's own estimators, but no "
         "functions and no other objects. Replace it before saving the model."
@@ -267,6 +277,9 @@ def _from_json(value: Any, arrays: list[NDArray[Any]]) -> Any:
         return np.array(content, dtype=object)
     if word == "dict":
         return {_from_json(key, arrays): _from_json(entry, arrays) for key, entry in content}
+    if word == "record":
+        name, values = content
+        return restore_record(name, _from_json(values, arrays))
     if word == "estimator":
         name, parameters, learned = content
         return _estimator_from_json(name, parameters, learned, arrays)

@@ -1,15 +1,15 @@
 """The learned attributes of each class: read from a fitted estimator, and checked before a loaded one receives them.
 
 Compiled code trusts lengths, indices and dtypes. A fitted kernel is saved as its parameters and graphs and fitted again when
-loaded, so that compiled code receives the same input as after any ``fit``. For all other estimators, `_RULES` defines what
-each attribute must be.
+loaded, so that compiled code receives the same input as after any ``fit``. For all other estimators, and for the records that they
+keep, `_RULES` defines what each attribute must be.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -30,7 +30,7 @@ from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.node_pairs import NodePairKernel, vectors_and_kernel
 from treegram.models.base import SearchSummary, flat_steps
-from treegram.models.blocks import BLOCKS, N_CELLS, Block, ColumnBlock, FeatureBlock, MapBlock
+from treegram.models.blocks import N_CELLS, Block, ColumnBlock, FeatureBlock, MapBlock
 from treegram.models.multi_target import TakesSeveralTargets
 from treegram.models.targets import TargetScale
 from treegram.pairsum.maps import Constant, Fourier, PivotMap
@@ -45,19 +45,10 @@ def learned_state(estimator: Any) -> dict[str, Any] | None:
     """Return the learned attributes of an estimator, or None if it is not fitted or never learns."""
     if isinstance(estimator, GraphKernel):
         return _kernel_state(estimator) if hasattr(estimator, "graphs_") else None
-    rules = _rules_of(estimator, vars(estimator))
-    state = {name: getattr(estimator, name) for name in rules if hasattr(estimator, name)}
-    if "blocks_" in state:
-        state["blocks_"] = [_block_state(block) for block in state["blocks_"]]
-    if "_values" in state:
-        state["_values"] = tuple(tuple(coded) for coded in state["_values"])
-    if "component_indices_" in state:
+    names = _rules_of(estimator, vars(estimator))
+    if "component_indices_" in names and hasattr(estimator, "kernel_"):
         _check_nystroem_can_be_saved(estimator)
-    if "map_" in state:
-        state["map_"] = _map_state(state["map_"])
-    if state.get("target_scale_") is not None:
-        state["target_scale_"] = {name: getattr(state["target_scale_"], name) for name in _TARGET_SCALE}
-    return state or None
+    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)} or None
 
 
 def restore_state(estimator: Any, state: dict[str, Any]) -> None:
@@ -70,21 +61,41 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
     if rules is _SEVERAL:
         last_check = None
     elif "blocks_" in rules:
-        last_check = _restore_blocks
+        last_check = _check_coefficients
     if not rules:
         raise ModelFileError(f"a {name} learns nothing, but the file has learned values for it")
-    unknown = set(state) - set(rules)
+    _check_all(name, state, rules)
+    vars(estimator).update(state)
+    if last_check is not None:
+        last_check(estimator)
+
+
+def record_state(record: Any) -> dict[str, Any]:
+    """Return the values of a record that a file has."""
+    return {name: getattr(record, name) for name in _RULES[type(record).__name__]}
+
+
+def restore_record(name: Any, values: dict[str, Any]) -> Any:
+    """Return the record of a class of `RECORDS` with these values; raise if they are inconsistent."""
+    if name not in RECORDS:
+        raise ModelFileError(f"{name!r} is not a kind of record")
+    _check_all(name, values, _RULES[name])
+    unknown = {"node_kernel": None} if name == "PivotMap" else {}  # see `_restore_map`
+    record = RECORDS[name](**values, **unknown)
+    if name in _LAST_CHECKS:
+        _LAST_CHECKS[name](record)
+    return record
+
+
+def _check_all(name: str, values: dict[str, Any], rules: dict[str, str]) -> None:
+    """Check all values of an estimator or a record of the class ``name``."""
+    unknown = set(values) - set(rules)
     if unknown:
         raise ModelFileError(f"{name} has no attribute {min(unknown)!r} in this version of treegram")
     sizes: Sizes = {"2": 2, "n_outputs": 1}  # a classifier of more than two classes has an output for each
     for attribute, rule in rules.items():
-        _check(attribute, state.get(attribute), rule.split(), sizes)
-    if "target_scale_" in rules:
-        scale = state.get("target_scale_")
-        state["target_scale_"] = None if scale is None else TargetScale(**scale)
-    vars(estimator).update(state)
-    if last_check is not None:
-        last_check(estimator)
+        what = f"{attribute} of a {name}" if name in RECORDS else attribute
+        _check(what, values.get(attribute), rule.split(), sizes)
 
 
 def _rules_of(estimator: Any, attributes: Mapping[str, Any]) -> dict[str, str]:
@@ -145,10 +156,12 @@ def _check(name: str, value: Any, rule: list[str], sizes: Sizes) -> None:
     elif requirement == "each":
         if not isinstance(value, list) or len(value) != sizes.setdefault("n_entries", len(value)):
             raise ModelFileError(f"{name} must be a list, as long as the other lists of the estimator")
-        if not value and shape[0] in _OBJECTS:
+        if not value and shape[0] in {*_OBJECTS, *_INSTANCES}:
             raise ModelFileError(f"{name} must not be empty")
         for i, entry in enumerate(value):
             _check(f"{name}[{i}]", entry, shape, sizes)
+    elif requirement in _INSTANCES:
+        _check_instance(name, value, *_INSTANCES[requirement])
     elif requirement in _OBJECTS:
         _OBJECTS[requirement](name, value, sizes)
     elif not _follows(value, requirement, shape, sizes):
@@ -158,12 +171,11 @@ def _check(name: str, value: Any, rule: list[str], sizes: Sizes) -> None:
 
 def _follows(value: Any, requirement: str, shape: list[str], sizes: Sizes) -> bool:
     """Return True if a value is an array of this shape, or a number if the shape is empty, and as required."""
-    if requirement in ("str", "dict"):
-        return type(value).__name__ == requirement
-    if requirement == "flag":
-        return type(value) is bool
+    if requirement in _TYPES:
+        return isinstance(value, _TYPES[requirement])
     if requirement == "names":
-        return isinstance(value, list) and all(type(name) is str for name in value)
+        is_list = isinstance(value, list) and all(type(name) is str for name in value)
+        return is_list and all(sizes.setdefault(size, len(value)) == len(value) for size in shape)
     if requirement == "size":
         return type(value) is int and 0 <= value < 2**32 and value == sizes.setdefault(shape[0], value)
     dtype = np.dtype({"whole": np.int64, "codes": np.uint64}.get(requirement, np.float64))
@@ -185,6 +197,15 @@ def _meets(values: NDArray[Any], requirement: str) -> bool:
     if requirement == "positive":
         return bool((values > 0).all())
     return requirement == "finite" or bool((values >= 0).all())
+
+
+def _check_instance(name: str, value: Any, text: str, *classes: type[Any]) -> None:
+    """Raise unless a value is an instance; estimators other than pipelines must be fitted, on a single target."""
+    is_right = isinstance(value, classes)
+    if is_right and isinstance(value, BaseEstimator) and not isinstance(value, Pipeline):
+        is_right = learned_state(value) is not None and not hasattr(value, "estimators_")
+    if not is_right:
+        raise ModelFileError(f"{name} must be {text}")
 
 
 def _check_kernel(name: str, value: Any, sizes: Sizes) -> None:
@@ -220,42 +241,6 @@ def _check_scores(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
         raise ModelFileError(f"{name} must be a dict of numbers")
 
 
-def _check_regressor(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
-    is_fitted = isinstance(value, TakesSeveralTargets) and learned_state(value) is not None
-    if not is_fitted or hasattr(value, "estimators_"):
-        raise ModelFileError(f"{name} must be a fitted regressor of one target")
-
-
-def _check_block(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
-    if not isinstance(value, tuple) or not value or value[0] not in BLOCKS:
-        raise ModelFileError(f"{name} must be a block of rows")
-    if len(value) != 1 + len(fields(BLOCKS[value[0]])):
-        raise ModelFileError(f"{name} must have all parts of a {value[0]}")
-
-
-def _check_values(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
-    pairs = value if isinstance(value, tuple) and len(value) == 3 else [()]
-    if not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], list) for pair in pairs):
-        raise ModelFileError(f"{name} must be codes and values of labels, of edge labels and of ends of edges")
-
-
-def _check_target_scale(name: str, value: Any, sizes: Sizes) -> None:
-    if not isinstance(value, dict) or value.keys() != _TARGET_SCALE.keys():
-        raise ModelFileError(f"{name} must have {', '.join(_TARGET_SCALE)}")
-    for attribute, rule in _TARGET_SCALE.items():
-        _check(f"{attribute} of {name}", value[attribute], rule.split(), sizes)
-    if sizes["n_knots"] < 2:
-        raise ModelFileError(f"{name} must have at least two knots")
-
-
-def _check_map(name: str, value: Any, sizes: Sizes) -> None:
-    kind, *arrays = value
-    if kind not in _MAPS:
-        raise ModelFileError(f"{kind!r} is not a map of vectors")
-    for array, (attribute, rule) in zip(arrays, _MAPS[kind].items(), strict=True):
-        _check(f"{attribute} of {name}", array, rule.split(), sizes)
-
-
 # -------------------------------------------------------------------- attributes that depend on each other
 
 
@@ -269,15 +254,8 @@ def _check_nystroem_can_be_saved(features: Any) -> None:
         )
 
 
-def _map_state(vector_map: Any) -> tuple[Any, ...] | None:
-    if vector_map is None:
-        return None
-    name = type(vector_map).__name__
-    return (name, *(getattr(vector_map, array) for array in _MAPS[name]))
-
-
 def _restore_map(features: Any) -> None:
-    """Build the map of mapped rows from its name and arrays."""
+    """Check the map of mapped rows, and give pivots their kernel again."""
     kernel = features.kernel_
     if (features.map_ is None) == isinstance(kernel, NodePairKernel):
         raise ModelFileError("map_ must be there for kernels on vectors alone")
@@ -285,72 +263,50 @@ def _restore_map(features: Any) -> None:
         return
     if features._seed is None or (features.n_features is None) == (features._codes is None):
         raise ModelFileError("_seed must be there, and _codes unless features are hashed")
-    name, *arrays = features.map_
-    if name != "Constant" and arrays[0].shape[name == "PivotMap"] != kernel.graphs_.n_attributes:
+    array, axis = {Fourier: ("frequencies", 0), PivotMap: ("pivots", 1)}.get(type(features.map_), ("", 0))
+    if array and getattr(features.map_, array).shape[axis] != kernel.graphs_.n_attributes:
         raise ModelFileError("map_ must fit the vectors of the fitted graphs")
-    features.map_ = Fourier(*arrays) if name == "Fourier" else Constant()
-    if name == "PivotMap":
-        features.map_ = PivotMap(vectors_and_kernel(kernel, kernel.graphs_)[1], *arrays)
+    if isinstance(features.map_, PivotMap):
+        features.map_ = replace(features.map_, node_kernel=vectors_and_kernel(kernel, kernel.graphs_)[1])
 
 
 def _restore_statistics(statistics: Any) -> None:
     """Give the most frequent values of a GraphStatistics their columns again."""
-    coded = [CodedValues(codes, values) for codes, values in statistics._values]
-    for codes, values in coded:
-        _check("codes of values", codes, ["whole", "n_values"], {"n_values": len(values)})
-        if len(set(values)) < len(values) or len(np.unique(codes)) < len(codes):
-            raise ModelFileError("the frequent values of a GraphStatistics must be distinct")
-    statistics._set_values(*coded)
+    statistics._set_values(*statistics._values)
     statistics._name_columns()
 
 
-def _block_state(block: Block) -> tuple[Any, ...]:
-    return (type(block).__name__, *(getattr(block, part.name) for part in fields(block)))
-
-
-def _restore_blocks(model: Any) -> None:
-    """Build the blocks of a linear model from their fields, and check that the coefficients fit."""
-    model.blocks_ = [_restore_block(*state) for state in model.blocks_]
+def _check_coefficients(model: Any) -> None:
     for block, coefficients in zip(model.blocks_, model.coefs_, strict=True):
         if len(coefficients) != block.n_features_out_:
             raise ModelFileError(f"coefs_ must have a row for each of the {block.n_features_out_} columns of a block")
 
 
-def _restore_block(kind: Any, *values: Any) -> Block:
-    if kind not in BLOCKS:
-        raise ModelFileError(f"{kind!r} is not a kind of block")
-    block = BLOCKS[kind](*values)
-    sizes: Sizes = {}
-    for attribute, rule in _BLOCK_RULES[kind].items():
-        _check(f"{attribute} of a block", getattr(block, attribute), rule.split(), sizes)
-    if block.steps is not None and not isinstance(block.steps, Pipeline):
-        raise ModelFileError("steps of a block must be a pipeline")
-    if isinstance(block, FeatureBlock) and (not isinstance(block.kernel_, ExplicitKernel) or block.kernel_.normalize):
-        raise ModelFileError("kernel_ of a block must be an explicit kernel that is not normalized")
-    if isinstance(block, ColumnBlock):
-        _check_columns(block)
-    if isinstance(block, MapBlock) and not (
-        isinstance(block.transformer, FeatureMap | Nystroem) and hasattr(block.transformer, "kernel_")
-    ):
-        raise ModelFileError("transformer of a block must be a fitted FeatureMap or Nystroem")
-    return block
+def _check_features(block: FeatureBlock) -> None:
+    if not isinstance(block.kernel_, ExplicitKernel) or block.kernel_.normalize:
+        raise ModelFileError("kernel_ of a FeatureBlock must be an explicit kernel that is not normalized")
+
+
+def _check_codes(coded: CodedValues) -> None:
+    if not len(set(coded.values)) == len(coded.values) == len(coded.codes) == len(np.unique(coded.codes)):
+        raise ModelFileError("codes and values of a CodedValues must be distinct, and as many")
+
+
+def _check_knots(scale: TargetScale) -> None:
+    if len(scale.targets) < 2:
+        raise ModelFileError("a TargetScale must have at least two knots")
 
 
 def _check_columns(block: ColumnBlock) -> None:
-    is_fitted = isinstance(block.statistics, GraphStatistics) and hasattr(block.statistics, "feature_names_out_")
-    if not (is_fitted or (block.statistics is None and block.columns == "graph_attributes")):
-        raise ModelFileError("statistics of a block must be a fitted GraphStatistics")
-    if not all(type(name) is str for name in block.names) or len(block.names) != len(block.units):
-        raise ModelFileError("names of a block must be texts, one for each column")
+    if block.statistics is None and block.columns != "graph_attributes":
+        raise ModelFileError("statistics of a ColumnBlock must be a fitted GraphStatistics")
     if not len(block.ranks) or block.ranks.min(initial=0.0) < 0 or block.ranks.max(initial=1.0) > 1:
-        raise ModelFileError("ranks of a block must be from 0 to 1")
-    if block.group is not None and type(block.group) is not str:
-        raise ModelFileError("group of a block must be a text or None")
+        raise ModelFileError("ranks of a ColumnBlock must be from 0 to 1")
     if block.cut_columns.max(initial=0) >= len(block.names) or block.cut_keys.max(initial=0) >= N_CELLS:
-        raise ModelFileError("cuts of a block must be of its columns, and their keys must be numbers of cells")
+        raise ModelFileError("cuts of a ColumnBlock must be of its columns, and their keys must be numbers of cells")
     starts = block.starts
     if len(starts) < 2 or starts[0] != 0 or starts[-1] != len(block.cut_columns) or (np.diff(starts) < 1).any():
-        raise ModelFileError("starts of a block must ascend from 0 to the number of cuts")
+        raise ModelFileError("starts of a ColumnBlock must ascend from 0 to the number of cuts")
 
 
 def _check_support(model: Any) -> None:
@@ -400,31 +356,31 @@ def _n_columns(step: Any) -> int | None:
 # -------------------------------------------------------------------- the attributes of each class
 
 _OBJECTS: dict[str, Callable[[str, Any, Sizes], None]] = {
-    "block": _check_block,
     "classes": _check_classes,
     "intercepts": _check_intercepts,
     "kernel": _check_kernel,
-    "map": _check_map,
     "records": _check_records,
-    "regressor": _check_regressor,
     "scores": _check_scores,
-    "target_scale": _check_target_scale,
-    "values": _check_values,
+}
+_TYPES: dict[str, Any] = {"dict": dict, "flag": bool, "list": list | tuple, "str": str}
+_INSTANCES: dict[str, Any] = {
+    "block": ("a block of rows", Block),
+    "map": ("a map of vectors", Constant, Fourier, PivotMap),
+    "pipeline": ("a pipeline", Pipeline),
+    "regressor": ("a fitted regressor of one target", TakesSeveralTargets),
+    "rows": ("a fitted FeatureMap or Nystroem", FeatureMap, Nystroem),
+    "statistics": ("a fitted GraphStatistics", GraphStatistics),
+    "target_scale": ("a scale of targets", TargetScale),
+}
+# The classes of objects that are no estimators, but attributes of these.
+RECORDS: dict[str, type[Any]] = {
+    cls.__name__: cls
+    for cls in (CodedValues, ColumnBlock, Constant, FeatureBlock, Fourier, MapBlock, PivotMap, TargetScale)
 }
 # A rule is a kind of value and, for numeric arrays, the names of their dimensions; the first array with a name sets its
 # size, and "*" is any size. "each": a list of such values; all lists of an estimator have n_entries. "optional": may be
 # None or absent.
-_MAPS = {
-    "Constant": {},
-    "Fourier": {"frequencies": "finite n_attributes n_frequencies"},
-    "PivotMap": {"pivots": "finite n_pivots n_attributes", "mixing": "finite n_pivots n_pivots"},
-}
-_TARGET_SCALE = {
-    "blend": "nonnegative",
-    "targets": "ascending n_knots",
-    "scaled": "increasing n_knots",
-    "slopes": "positive 2",
-}
+_BLOCK = {"name": "str", "steps": "optional pipeline"}
 _CALIBRATED = {"calibration_": "optional ascending *"}
 _COMPARED = {"nearest_similarities_": "optional ascending *"}
 _SEARCHED = {"kernel_": "kernel", "best_params_": "dict", **_CALIBRATED}
@@ -449,6 +405,33 @@ _SEVERAL = {"estimators_": "each regressor"}  # of a regressor of several target
 _LINEAR_REGRESSOR = {"n_features_in_": "size n_features", "coef_": "finite n_features", "intercept_": "intercepts"}
 _LINEAR_CLASSIFIER = {"classes_": "classes", **_LINEAR_REGRESSOR, "coef_": "finite n_outputs n_features"}
 _RULES: dict[str, dict[str, str]] = {
+    "CodedValues": {"codes": "whole *", "values": "list"},
+    "ColumnBlock": {
+        **_BLOCK,
+        "columns": "str",
+        "group": "optional str",
+        "statistics": "optional statistics",
+        "names": "names n_columns",
+        "units": "positive n_columns",
+        "usual": "finite n_columns",
+        "knots": "ascending n_knots n_columns",
+        "ranks": "ascending n_knots n_columns",
+        "cut_columns": "whole n_cuts",
+        "cut_ranks": "finite n_cuts",
+        "cut_keys": "whole n_cuts",
+        "starts": "whole *",
+    },
+    "Constant": {},
+    "FeatureBlock": {**_BLOCK, "kernel_": "kernel", "codes": "codes n_columns", "scales": "positive n_columns"},
+    "Fourier": {"frequencies": "finite n_attributes n_frequencies"},
+    "MapBlock": {**_BLOCK, "transformer": "rows"},
+    "PivotMap": {"pivots": "finite n_pivots n_attributes", "mixing": "finite n_pivots n_pivots"},
+    "TargetScale": {
+        "blend": "nonnegative",
+        "targets": "ascending n_knots",
+        "scaled": "increasing n_knots",
+        "slopes": "positive 2",
+    },
     "BinEdgeAttributes": {"thresholds_": "each increasing *", "_names": "optional names"},
     "FeatureMap": {
         "kernel_": "kernel",
@@ -470,7 +453,7 @@ _RULES: dict[str, dict[str, str]] = {
         "_directed": "flag",
         "_has_nodes": "flag",
         "_has_edges": "flag",
-        "_values": "values",
+        "_values": "list",
         "_attributes": "names",
         "_edge_attributes": "names",
     },
@@ -537,27 +520,14 @@ _RULES_OF_ROWS["GraphRegressor"] = {
     "_spread": "nonnegative",
     "target_scale_": "optional target_scale",
 }
-_BLOCK_RULES = {
-    "FeatureBlock": {"name": "str", "kernel_": "kernel", "codes": "codes n_columns", "scales": "positive n_columns"},
-    "ColumnBlock": {
-        "name": "str",
-        "columns": "str",
-        "names": "names",
-        "units": "positive n_columns",
-        "usual": "finite n_columns",
-        "knots": "ascending n_knots n_columns",
-        "ranks": "ascending n_knots n_columns",
-        "cut_columns": "whole n_cuts",
-        "cut_ranks": "finite n_cuts",
-        "cut_keys": "whole n_cuts",
-        "starts": "whole *",
-    },
-    "MapBlock": {"name": "str"},
-}
 _LAST_CHECKS: dict[str, Callable[[Any], None]] = {
+    "CodedValues": _check_codes,
+    "ColumnBlock": _check_columns,
+    "FeatureBlock": _check_features,
     "FeatureMap": _restore_map,
     "GraphClassifier": _check_train_codes,
     "GraphGP": _check_noise,
     "GraphStatistics": _restore_statistics,
     "GraphSVC": _check_support,
+    "TargetScale": _check_knots,
 }
