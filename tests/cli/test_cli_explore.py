@@ -42,7 +42,10 @@ def test_similar_writes_the_table(data, capsys):
     assert [row["name"] for row in table] == [f"m{row['graph']}" for row in table]
     capsys.readouterr()
     assert main(["similar", "molecules.csv", "--to", "4"]) == 2
-    assert "treegram similar: error: --to must name one graph of the collection; 0 are named '4'" in capsys.readouterr().err
+    assert (
+        "treegram similar: error: --to must name one graph of the collection; 0 are named '4'"
+        in capsys.readouterr().err
+    )
 
 
 def test_similar_knows_names_with_commas_and_quotes_formulas(capsys):

@@ -44,7 +44,6 @@ class Parser(argparse.ArgumentParser):
             **kwargs,
         )
         self.explain_unknown: Callable[[str], str] = lambda _: ""  # why this command lacks an option
-        self.check: Callable[[argparse.Namespace], None] = lambda _: None  # raises an error about the arguments
 
     def format_help(self) -> str:
         """Return the help; its first line names only what must be given."""
@@ -64,7 +63,6 @@ class Parser(argparse.ArgumentParser):
         known, rest = self.parse_known_args(arguments)
         if rest:
             self.error(f"unexpected argument {rest[0]!r}")
-        self.check(known)
         return known
 
     def error(self, message: str) -> NoReturn:

@@ -23,7 +23,7 @@ EXAMPLES = (
     "treegram predict enzymes.tgm ./new | head",
     "treegram predict molecules.tgm new.csv --name-column CAS -o predictions.csv",
     "echo CCO ethanol | treegram predict molecules.tgm - --json",
-    "treegram predict own.tgm --nodes nodes.csv --edges edges.csv",
+    "treegram predict own.tgm ./new_tables",
 )
 
 
