@@ -35,7 +35,7 @@ DATA_SETS = ["BZR", "COX2", "DHFR", "ENZYMES", "MUTAG", "PROTEINS", "SYNTHETICne
 COMMAND_LINES = {"text", ""}
 LANGUAGES = {"python", "toml", *COMMAND_LINES}
 # Commands that are parsed but not run here: they take long, and have their own tests.
-NOT_RUN = {"demo", "evaluate", "report", "reproduce", "precompile", "--help"}
+NOT_RUN = {"evaluate", "report", "reproduce", "precompile", "--help"}
 RUN_IF_INSTALLED = {"torch_geometric"}
 # Running a page takes seconds to a minute: make test runs these two, make test-all runs all.
 FAST_PAGES = {"README.md", "docs/tutorial.md"}
