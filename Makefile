@@ -21,8 +21,10 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group test --group lint
 	@touch $@
 
-demo: $(READY)   ## load, compute, cross-validate, draw: the main job on data that needs no download
-	@$(BIN)/treegram demo
+demo: $(READY)   ## compare two kernels on data that need no download, and write the page demo/report.html
+	@mkdir -p demo
+	@$(BIN)/treegram evaluate synthetic --kernel wl --kernel wlcl --repeats 2 --folds 5 --store demo/demo.sqlite
+	@$(BIN)/treegram report demo/demo.sqlite -o demo/report.html --force
 
 test: $(READY)   ## run the tests (those on real data need TREEGRAM_DATA, a folder with one folder per data set)
 	@$(BIN)/python $(PYTEST) -m "not slow"

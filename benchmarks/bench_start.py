@@ -67,10 +67,6 @@ def child_time(command: list[str], cache: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def demo(cache: str) -> str:
-    return f"{child_time([sys.executable, '-m', 'treegram', 'demo', '-o', 'demo'], cache):.1f} s"
-
-
 def ten_lines(cache: str) -> str:
     """Run the first program of the README, which needs a data set: GraphClassifier and explanations."""
     if DATA_DIR is None:
@@ -84,10 +80,9 @@ def cold_start() -> str:
     with (
         tempfile.TemporaryDirectory() as cache,
         tempfile.TemporaryDirectory() as other,
-        tempfile.TemporaryDirectory() as third,
     ):
         rows = [
-            [name, *(f"{time:.1f} s" for time in times), f"{count:.0f}", demo(other), ten_lines(third)]
+            [name, *(f"{time:.1f} s" for time in times), f"{count:.0f}", ten_lines(other)]
             for name in ("empty cache", "second run")
             for *times, count in [first_steps(cache)]
         ]
@@ -99,12 +94,9 @@ def cold_start() -> str:
         "predict",
         "all",
         "functions compiled",
-        "treegram demo",
         "README's first program",
     ]
-    return table(
-        "Cold start (process time; ODDCL on MUTAG, the demo on digits, README's first program on MUTAG)", header, rows
-    )
+    return table("Cold start (process time; ODDCL and README's first program on MUTAG)", header, rows)
 
 
 def main() -> str:

@@ -2,7 +2,8 @@
 Molecules: from SMILES to error bars
 ====================================
 
-A table of measured molecules, a table of new ones, and five lines to predictions with error bars. The tables are generated here:
+A table of measured molecules, a table of new ones, and eight lines to a table of predictions with error bars that says how far each
+new molecule is from the measured ones. The tables are generated here:
 molecules from common groups, with a solubility computed by Delaney's equation, and noise like that of measurements.
 """
 
@@ -31,17 +32,20 @@ for name, part in (("measured", slice(0, 200)), ("new", slice(200, None))):
 # An atom is a node with its element as label, a bond is an edge, and each molecule has RDKit's descriptors. The model is a
 # Gaussian process that chooses its kernels itself.
 
+import treegram as tg
+
 columns = {"target": "solubility", "descriptors": "rdkit2d"}
 graphs, y = tg.load_molecules(folder / "measured.csv", **columns)
 new, y_new = tg.load_molecules(folder / "new.csv", **columns)
 model = tg.GraphRegressor().fit(graphs, y)
-mean, std = model.predict(new, return_std=True)
+table = model.applicability(new).to_frame().set_index(new.graph_names)
+table["solubility"], table["error"] = model.predict(new, return_std=True)
+table.to_csv(folder / "predictions.csv")
 
 # %%
-# The predictions keep the names of the molecules:
+# Each molecule keeps its name, beside its most similar measured molecule:
 
-for name, value, error in zip(new.graph_names[:5], mean, std, strict=False):
-    print(f"{name}: {value:.2f} ± {error:.2f}")
+print(table[["solubility", "error", "nearest_names", "verdict"]].head().round(2))
 
 # %%
 # On the command line it takes two lines, and the first columns of the result are the name and the SMILES of each molecule:
@@ -53,6 +57,7 @@ for name, value, error in zip(new.graph_names[:5], mean, std, strict=False):
 #
 # Are the error bars right? About 95 % of the molecules should be within two standard deviations, noise included.
 
+mean, std = table["solubility"].to_numpy(), table["error"].to_numpy()
 order = np.argsort(mean)
 inside = np.abs(y_new - mean) <= 2 * std
 fig, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")

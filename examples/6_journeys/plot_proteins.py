@@ -2,8 +2,8 @@
 Proteins: from PDB files to residues
 ====================================
 
-A folder of protein structures, a table with their classes, and six lines to a page that names the residues behind each
-prediction. The structures are generated here: helices, half of which have a binding site of two cysteines and two histidines.
+A folder of protein structures, a table with their classes, and eight lines to a page that names the residues behind each
+prediction, and to a structure for PyMOL. The structures are generated here: helices, half of which have a binding site of two cysteines and two histidines.
 """
 
 import csv
@@ -12,8 +12,6 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-
-import treegram as tg
 
 folder = Path(tempfile.mkdtemp())
 rng = np.random.default_rng(0)
@@ -42,12 +40,16 @@ with (folder / "classes.csv").open("w", newline="") as table:
 # A node is a residue, and edges join residues whose CA atoms are at most 8 ångströms apart. The model is fitted on the first 40
 # structures and explained on the others. The page needs no other file and no network.
 
-graphs = tg.Graphs.from_pdb(sorted(folder.glob("*.pdb")))
-y = np.loadtxt(folder / "classes.csv", str, delimiter=",", skiprows=1, usecols=1)
+import pandas as pd
+
+import treegram as tg
+
+y = pd.read_csv(folder / "classes.csv", index_col="protein")["class"].sort_index()
+graphs = tg.Graphs.from_pdb([folder / f"{name}.pdb" for name in y.index])
 model = tg.GraphClassifier().fit(graphs[:40], y[:40])
-print(f"accuracy on new structures: {model.score(graphs[40:], y[40:]):.0%}")
 explanation = tg.explain(model, graphs[40:])
 explanation.to_html(folder / "page.html", y=y[40:], title="Binding sites")
+explanation.to_structure(folder / "colored.pdb", folder / f"{y.index[40]}.pdb")
 
 # %%
 # On the command line it takes three lines:

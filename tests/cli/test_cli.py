@@ -202,7 +202,7 @@ def test_new_kernel_gets_its_options_without_extra_code(run, folder, monkeypatch
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("gramm", "treegram: error: unknown command 'gramm' (choose from gram, fit, predict, explain, map, similar, evaluate, reproduce, report, info, precompile, completion, demo); did you mean gram?"),
+        ("gramm", "treegram: error: unknown command 'gramm' (choose from gram, fit, predict, explain, map, similar, evaluate, reproduce, report, info, precompile, completion); did you mean gram?"),
         ("--versoin", "treegram: error: unknown option --versoin; did you mean --version?"),
         ("gram TINY", "treegram gram: error: the following arguments are required: -o/--output"),
         ("info", "treegram info: error: the following arguments are required: DATA"),
@@ -231,8 +231,6 @@ def test_new_kernel_gets_its_options_without_extra_code(run, folder, monkeypatch
         ("gram TINY --node-kernel chi2 -o K.npz", "egative"),
         ("gram TINY --lam 1e200 --normalize no -o K.npz", "lam ** size overflows: at --depth 3"),
         ("info none/TINY", "treegram info: error: The folder none/TINY does not exist"),
-        ("demo --graphs 0", "argument --graphs: expected a whole number of at least 1, got '0'"),
-        ("demo -o TINY/TINY_A.txt", "treegram demo: error: TINY/TINY_A.txt: File exists"),
     ],
 )  # fmt: skip
 def test_bad_input_prints_one_line_and_writes_nothing(run, folder, words, message):
@@ -485,29 +483,6 @@ def test_info_truncates_long_lists(run, folder):
     assert "  targets" not in out
     assert "9 (3.3%), and 20 more" in out
     assert "... and 5 more columns (--json has all)" in out
-
-
-# -------------------------------------------------------------------- demo
-
-
-def test_demo_saves_a_figure_and_prints_results(run, folder):
-    code, out, err = run("demo", "--graphs", "200")
-    assert (code, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines()] == ["load", "compile", "Gram", "SVM", "picture"]
-    assert "± " in out
-    assert "over 10 folds, C = 10); largest class 1" in out
-    assert out.endswith(f"{Path('demo', 'gram.png')}\n")
-    assert [path.name for path in Path("demo").iterdir()] == ["gram.png"]
-    assert Path("demo/gram.png").read_bytes().startswith(b"\x89PNG")
-    assert run("demo", "--graphs", "200")[0] == 0  # again, overwriting the figure
-
-
-def test_demo_without_matplotlib_skips_the_figure(run, folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    code, out, err = run("demo --graphs 150")
-    assert (code, err) == (0, "")
-    assert out.splitlines()[-1] == "no picture: Pictures need matplotlib: pip install matplotlib"
-    assert list(Path("demo").iterdir()) == []
 
 
 # -------------------------------------------------------------------- help and the process as a whole

@@ -42,4 +42,19 @@ def test_similar_writes_the_table(data, capsys):
     assert [row["name"] for row in table] == [f"m{row['graph']}" for row in table]
     capsys.readouterr()
     assert main(["similar", "molecules.csv", "--to", "4"]) == 2
-    assert "to must name one graph of the collection; 0 are named '4'" in capsys.readouterr().err
+    assert (
+        "treegram similar: error: --to must name one graph of the collection; 0 are named '4'"
+        in capsys.readouterr().err
+    )
+
+
+def test_similar_knows_names_with_commas_and_quotes_formulas(capsys):
+    rows = ['"2,2-dimethylpropane",CC(C)(C)C', "=1+2,CCCC", "ethane,CC"]
+    Path("names.csv").write_text("\n".join(["id,smiles", *rows, ""]))
+    assert main(["similar", "names.csv", "--to", "2,2-dimethylpropane", "-k", "2", "--kernel", "wl"]) == 0
+    table = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [row["to"] for row in table] == ["2,2-dimethylpropane"] * 2
+    assert {row["name"] for row in table} == {"'=1+2'", "ethane"}
+    assert main(["similar", "names.csv", "--to", "ethane,=1+2", "-k", "1", "--kernel", "wl"]) == 0
+    table = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [row["to"] for row in table] == ["ethane", "'=1+2'"]

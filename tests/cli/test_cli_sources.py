@@ -17,7 +17,7 @@ from treegram.explanations.contributions import in_training
 from treegram.graphs.tables import TableGraphs
 
 N_GRAPHS = 24
-TABLES = "--nodes nodes.csv --edges edges.csv"
+TABLES = "mine"
 
 
 @pytest.fixture(autouse=True)
@@ -44,8 +44,10 @@ def write_tables(prefix="", first=0):
         edges += [(name, f"n{j}", f"n{j + 1}", "single", 0.5) for j in range(n_nodes - 1)]
         total = charges[:n_nodes].sum().round(3)
         graphs.append((name, "long" if i % 2 else "short", total, total if i % 4 else ""))
-    write(f"{prefix}nodes.csv", ["graph", "node", "label", "charge", "place", "remark"], nodes)
-    write(f"{prefix}edges.csv", ["graph", "source", "target", "label", "length"], edges)
+    folder = f"{prefix}mine"
+    Path(folder).mkdir()
+    write(f"{folder}/nodes.csv", ["graph", "node", "label", "charge", "place", "remark"], nodes)
+    write(f"{folder}/edges.csv", ["graph", "source", "target", "label", "length"], edges)
     write(f"{prefix}graphs.csv", ["graph", "class", "y", "some"], graphs[::-1])
 
 
@@ -70,7 +72,7 @@ def test_info_reads_tables(run):
     code, out, err = run(f"info {TABLES} --graphs graphs.csv --target class")
     assert (code, err) == (0, "")
     for line in (
-        "nodes.csv: 24 graphs, undirected",
+        "mine: 24 graphs, undirected",
         "classes       2: long (12), short (12)",
         "node labels   2: C (57.1%), O (42.9%)",
         "edge labels   1: single",
@@ -84,8 +86,8 @@ def test_info_reads_tables(run):
 @pytest.mark.filterwarnings("ignore:The table of nodes")
 def test_command_reads_tables_like_the_python_api(run):
     assert run(f"gram {TABLES} --graphs graphs.csv --target y --kernel wl -o K.npz")[0] == 0
-    columns = {name: list(column) for name, column in zip(*read_columns("nodes.csv"), strict=True)}
-    edges = {name: list(column) for name, column in zip(*read_columns("edges.csv"), strict=True)}
+    columns = {name: list(column) for name, column in zip(*read_columns("mine/nodes.csv"), strict=True)}
+    edges = {name: list(column) for name, column in zip(*read_columns("mine/edges.csv"), strict=True)}
     with pytest.warns(UserWarning, match="not used"):
         graphs = tg.Graphs.from_tables(columns, edges, label="label", edge_label="label")
     with np.load("K.npz") as saved:
@@ -104,19 +106,19 @@ def test_model_remembers_the_columns(run):
     words = f"{TABLES} --graphs graphs.csv --target class --kernel oddcl --depth 1 --folds 3 --jobs 1"
     code, out, _ = run(f"fit {words} --attributes place -o model.tgm")
     assert code == 0
-    assert out.startswith("model.tgm: GraphSVC of 24 graphs of nodes.csv, ")
+    assert out.startswith("model.tgm: GraphSVC of 24 graphs of mine, ")
     first = tg.load_model("model.tgm")[0]
     expected = TableGraphs("label", attributes="place", edge_label="label", edge_attributes=["length"])
     assert first.get_params() == expected.get_params()
     write_tables("new_", first=100)
-    code, out, err = run("predict model.tgm --nodes new_nodes.csv --edges new_edges.csv")
+    code, out, err = run("predict model.tgm new_mine")
     assert code == 0
     assert "24 of 24 graphs were in the training data" in err  # the same graphs with other column names
     assert [row["graph"] for row in rows(out)] == [f"g{i}" for i in range(100, 100 + N_GRAPHS)]
     assert [row["prediction"] for row in rows(out)] == ["short", "long"] * (N_GRAPHS // 2)
-    text = Path("new_nodes.csv").read_text().replace("place", "loading")
-    Path("new_nodes.csv").write_text(text)
-    refused(run, "predict model.tgm --nodes new_nodes.csv --edges new_edges.csv", "'place'")
+    text = Path("new_mine/nodes.csv").read_text().replace("place", "loading")
+    Path("new_mine/nodes.csv").write_text(text)
+    refused(run, "predict model.tgm new_mine", "'place'")
 
 
 @pytest.mark.filterwarnings("always")
@@ -125,8 +127,8 @@ def test_each_target_gets_a_model_of_the_graphs_that_have_a_value(run):
     code, out, err = run(f"fit {words} -o model_{{target}}.tgm")
     assert code == 0
     assert "treegram fit: warning: Left out 6 graphs without a value for 'some'.\n" in err
-    assert "model_y.tgm: GraphGP of 24 graphs of nodes.csv, " in out
-    assert "model_some.tgm: GraphGP of 18 graphs of nodes.csv, " in out
+    assert "model_y.tgm: GraphGP of 24 graphs of mine, " in out
+    assert "model_some.tgm: GraphGP of 18 graphs of mine, " in out
     assert len(tg.load_model("model_some.tgm")[-1].kernel_.graphs_) == 18
     assert len(rows(run(f"predict model_some.tgm {TABLES}")[1])) == N_GRAPHS
 
@@ -136,12 +138,13 @@ def test_parquet_tables_give_the_same_graphs(run):
     from pyarrow import csv as arrow_csv
     from pyarrow import parquet
 
-    for name in ("nodes", "edges", "graphs"):
-        parquet.write_table(arrow_csv.read_csv(f"{name}.csv"), f"{name}.parquet")
+    Path("arrow").mkdir()
+    for name, path in (("nodes", "mine/nodes.csv"), ("edges", "mine/edges.csv"), ("graphs", "graphs.csv")):
+        parquet.write_table(arrow_csv.read_csv(path), f"arrow/{name}.parquet")
     options = "--target y --label label --attributes charge,place"
     expected = run(f"info {TABLES} --graphs graphs.csv {options} --json")[1]
-    found = run(f"info --nodes nodes.parquet --edges edges.parquet --graphs graphs.parquet {options} --json")[1]
-    assert found == expected.replace(".csv", ".parquet")
+    found = run(f"info arrow {options} --json")[1]
+    assert found == expected.replace("mine", "arrow")
 
 
 @pytest.mark.filterwarnings("ignore:The table of nodes")
@@ -149,7 +152,7 @@ def test_evaluate_and_explain_read_tables(run):
     words = f"{TABLES} --graphs graphs.csv --target class"
     code, out, _ = run(f"evaluate {words} --kernel wl --folds 3 --repeats 1 --jobs 1")
     assert code == 0
-    assert "nodes.csv" in out
+    assert "accuracy, %    mine" in out
     assert run(f"fit {words} --kernel wl --folds 3 --jobs 1 -o model.tgm")[0] == 0
     assert run(f"explain model.tgm {words} --select 0,1,2,3 -o page.html")[0] == 0
     assert Path("page.html").read_text().count("<article") == 4
@@ -159,32 +162,37 @@ def test_evaluate_and_explain_read_tables(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("info --nodes nodes.csv", "--nodes and --edges must be given together"),
-        (f"info digits {TABLES}", "give DATA, or --nodes and --edges, but not both"),
-        (f"info {TABLES} --target y", "--target needs --graphs FILE, a table with one row per graph."),
+        ("info alone", "alone has a table of nodes, but no edges.csv, edges.tsv or edges.parquet."),
+        (f"info {TABLES} --target y", "--target needs a table with one row per graph: --graphs FILE, or graphs.csv in mine."),
         (f"info {TABLES} --graphs graphs.csv --target yy", "graphs.csv: no column is called 'yy'; there are 'graph', 'class', 'y', 'some'; did you mean y?"),
-        (f"info {TABLES} --graphs edges.csv --target length", "edges.csv:3: the graph 'g0' has more than one row, the first is edges.csv:2."),
+        (f"info {TABLES} --graphs mine/edges.csv --target length", "mine/edges.csv:3: the graph 'g0' has more than one row, the first is mine/edges.csv:2."),
         (f"info {TABLES} --attributes mass", "nodes.csv: no column is called 'mass'; there are 'graph', 'node', 'label', 'charge', 'place', 'remark'."),
         (f"info {TABLES} --attributes remark", "nodes.csv:2: expected numbers in the column 'remark'; got 'note'."),
         (f"info {TABLES} --graph-column molecule", "nodes.csv: no column is called 'molecule'"),
         (f"info {TABLES} --edge-from first", "edges.csv: no column is called 'first'"),
-        (f"info {TABLES} --hydrogens", "--hydrogens is for files of molecules (.smi, .sdf, .csv, .tsv), which nodes.csv is not."),
-        ("info --nodes nodes.txt --edges edges.csv", "nodes.txt: the name of a table must end in .csv, .tsv or .parquet."),
-        ("info --nodes none.csv --edges edges.csv", "none.csv cannot be read: No such file or directory"),
-        ("info --nodes ragged.csv --edges edges.csv", "ragged.csv:3: the line has 1 field, but the first line names 2 columns."),
-        ("info --nodes twice.csv --edges edges.csv", "twice.csv:1: 2 columns are called 'graph'; rename all but one."),
-        ("info --nodes nothing.csv --edges edges.csv", "nothing.csv: the file is empty; its first line must name the columns."),
-        ("info --nodes holes.csv --edges one.csv", "holes.csv:3: no value for 'label'. Fill or remove missing values first."),
-        ("fit digits --edge-label x -o m.tgm", "--edge-label is for tables (--nodes and --edges), which digits is not."),
-        (f"gram {TABLES} --compare-with digits -o K.npz", "--compare-with compares two values of DATA"),
+        (f"info {TABLES} --hydrogens", "--hydrogens is for files of molecules (.smi, .sdf, .csv, .tsv), which mine is not."),
+        (f"info {TABLES} --graphs graphs.txt --target y", "graphs.txt: the name of a table must end in .csv, .tsv or .parquet."),
+        (f"info {TABLES} --graphs none.csv --target y", "none.csv cannot be read: No such file or directory"),
+        ("info ragged", "ragged/nodes.csv:3: the line has 1 field, but the first line names 2 columns."),
+        ("info twice", "twice/nodes.csv:1: 2 columns are called 'graph'; rename all but one."),
+        ("info nothing", "nothing/nodes.csv: the file is empty; its first line must name the columns."),
+        ("info holes", "holes/nodes.csv:3: no value for 'label'. Fill or remove missing values first."),
+        ("fit digits --edge-label x -o m.tgm", "--edge-label is for folders of tables (nodes.csv and edges.csv), which digits is not."),
     ],
 )  # fmt: skip
 def test_invalid_tables_are_rejected(run, words, message):
-    Path("ragged.csv").write_text("graph,node\ng0,n0\ng0\n")
-    Path("nothing.csv").touch()
-    Path("twice.csv").write_text("graph,graph\ng0,n0\n")
-    Path("one.csv").write_text("graph,source,target\ng0,n0,n1\n")
-    Path("holes.csv").write_text("graph,node,label\ng0,n0,C\ng0,n1,\n")
+    nodes = {
+        "alone": "graph,node\ng0,n0\n",
+        "ragged": "graph,node\ng0,n0\ng0\n",
+        "nothing": "",
+        "twice": "graph,graph\ng0,n0\n",
+        "holes": "graph,node,label\ng0,n0,C\ng0,n1,\n",
+    }
+    for name, text in nodes.items():
+        Path(name).mkdir()
+        Path(name, "nodes.csv").write_text(text)
+        if name != "alone":
+            Path(name, "edges.csv").write_text("graph,source,target\ng0,n0,n1\n")
     refused(run, words, message)
 
 
@@ -192,13 +200,11 @@ def test_invalid_tables_are_rejected(run, words, message):
 def test_targets_without_values_are_rejected(run):
     pytest.importorskip("rdkit")
     Path("empty.csv").write_text("graph,y\n" + "".join(f"g{i},\n" for i in range(N_GRAPHS)))
-    refused(run, f"info {TABLES} --graphs empty.csv --target y", "No graph of nodes.csv has a value for 'y'.")
+    refused(run, f"info {TABLES} --graphs empty.csv --target y", "No graph of mine has a value for 'y'.")
     Path("molecules.csv").write_text("smiles,y\nCCO,\nCCN,\n")
     refused(run, "info molecules.csv --target y", "No graph of molecules.csv has a value for 'y'.")
-    Path("bytes.csv").write_bytes(b"graph,node\n\xff\xfe,1\n")
-    refused(
-        run, "info --nodes bytes.csv --edges edges.csv", "bytes.csv:2: the file is not UTF-8 text: it has the byte 0xff"
-    )
+    Path("mine/nodes.csv").write_bytes(b"graph,node\n\xff\xfe,1\n")
+    refused(run, "info mine", "mine/nodes.csv:2: the file is not UTF-8 text: it has the byte 0xff")
 
 
 @pytest.mark.filterwarnings("always")
@@ -218,7 +224,11 @@ def test_graph_attributes_are_read_from_tables(run):
     code, _, err = run(f"fit {words} --target class --kernel wl --folds 3 --jobs 1 -o model.tgm")
     assert code == 0, err
     assert len(rows(run(f"predict model.tgm {TABLES} --graphs graphs.csv")[1])) == N_GRAPHS
-    refused(run, f"predict model.tgm {TABLES}", "--graphs FILE is needed: it has the vectors of graphs.")
+    refused(
+        run,
+        f"predict model.tgm {TABLES}",
+        "A table of graphs is needed, because it has their vectors: name it with --graphs FILE.",
+    )
 
 
 # -------------------------------------------------------------------- protein structures
@@ -266,9 +276,8 @@ def test_folder_of_structures_from_fit_to_explain(run, structures):
         "predict model.tgm digits",
         "model.tgm was fitted on protein structures (PDB or mmCIF), so it cannot be used for graphs",
     )
-    refused(
-        run, f"predict model.tgm {TABLES}", "so it cannot be used for tables (--nodes and --edges) such as nodes.csv."
-    )
+    message = "so it cannot be used for folders of tables (nodes.csv and edges.csv) such as mine."
+    refused(run, f"predict model.tgm {TABLES}", message)
     assert "nodes         16 in all" in run("info new/7abc.pdb")[1]
 
 
@@ -321,20 +330,27 @@ def test_a_column_names_the_molecules(run):
 
 @pytest.mark.filterwarnings("ignore:The table of nodes")
 def test_errors_in_tables_name_the_line(run):
-    edges = Path("edges.csv").read_text()
+    edges = Path("mine/edges.csv").read_text()
     for damaged, message in [
         (
             edges.replace("g0,n0,", "g0,n9,", 1),
-            "edges.csv:2 has source 'n9' of graph 'g0', which is not in the node table.",
+            "mine/edges.csv:2 has source 'n9' of graph 'g0', which is not in the node table.",
         ),
-        (edges.replace(",length\n", ",length\n\n\n").replace("g0,n0,", "g0,n9,", 1), "edges.csv:4 has source 'n9'"),
+        (
+            edges.replace(",length\n", ",length\n\n\n").replace("g0,n0,", "g0,n9,", 1),
+            "mine/edges.csv:4 has source 'n9'",
+        ),
     ]:
-        Path("edges.csv").write_text(damaged)
+        Path("mine/edges.csv").write_text(damaged)
         refused(run, f"info {TABLES}", message)
-    Path("edges.csv").write_text(edges)
-    nodes = Path("nodes.csv").read_text().splitlines()
-    Path("nodes.csv").write_text("\n".join([*nodes, nodes[1]]))
-    refused(run, f"info {TABLES}", f"nodes.csv:{len(nodes) + 1} and nodes.csv:2 have the same node 'n0' of graph 'g0'.")
+    Path("mine/edges.csv").write_text(edges)
+    nodes = Path("mine/nodes.csv").read_text().splitlines()
+    Path("mine/nodes.csv").write_text("\n".join([*nodes, nodes[1]]))
+    refused(
+        run,
+        f"info {TABLES}",
+        f"mine/nodes.csv:{len(nodes) + 1} and mine/nodes.csv:2 have the same node 'n0' of graph 'g0'.",
+    )
 
 
 @pytest.mark.filterwarnings("always")

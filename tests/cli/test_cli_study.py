@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from treegram import make_synthetic, save_tu
+from treegram import WL, GraphSVC, make_synthetic, save_tu
 from treegram.cli import main
+from treegram.exceptions import StudyError
 from treegram.study import data as checks
+from treegram.study import evaluate
 from treegram.study import run as runner
 from treegram.study.store import Store
 from treegram.study.study_file import parse_study
@@ -378,6 +380,52 @@ def test_evaluate_compares_kernels_on_folders(run, folder):
     assert len(found) == 2 * 2 * 2 * 3
     assert {row.kernel for row in found if row.chosen.keys() == {"kernel", "depth", "lam", "C"}} == {"oddst"}
     assert commands("A-B.sqlite") == ["treegram evaluate A B --kernel wl --kernel ODDST --folds 3 --repeats 2"]
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_evaluate_in_python_gives_the_rows_of_the_command(run, folder, sets, numbers):
+    data = {name: (graphs, graphs.targets + 0.5 if numbers else graphs.targets) for name, graphs in sets.items()}
+    for name, (graphs, y) in data.items():
+        shutil.rmtree(name)
+        save_tu(replace(graphs, targets=y), name)
+    words = "--kernel wl --kernel oddst --folds 3 --repeats 2 --store whole.sqlite"
+    assert run(f"evaluate A B {words}")[0] == 0
+    summary = evaluate(data, ["wl", "oddst"], "python.sqlite", repeats=2, folds=3)
+    assert rows("python.sqlite") == rows("whole.sqlite")
+    assert summary.study.protocol.task == ("regression" if numbers else "classification")
+    assert {cell.repeats for cell in summary.cells} == {(0, 1)}
+
+
+def test_evaluate_in_python_takes_kernels_and_estimators(folder, sets):
+    data = {"A": (sets["A"], sets["A"].targets)}
+    models = {"tuned": "wl", "fixed": WL(2), "other": GraphSVC(WL(2), param_grid={}, C=1.0), "plain": WL()}
+    evaluate(data, models, "models.sqlite", repeats=1, folds=3)
+    chosen = {row.kernel: row.chosen for row in rows("models.sqlite")}
+    assert chosen["tuned"].keys() == {"kernel", "n_iterations", "C"}
+    assert chosen["fixed"]["kernel"] == "wl n_iterations=2"
+    assert chosen["plain"]["kernel"] == "wl"
+    assert chosen["other"]["kernel"] == "WL(n_iterations=2)"
+
+
+def test_evaluate_in_python_says_what_is_wrong(folder, sets):
+    graphs, y = sets["A"], sets["A"].targets
+    for data, models, message in (
+        ({"A": (graphs, y)}, ["wll"], "There is no kernel 'wll'; did you mean"),
+        (
+            {"A": (graphs, y)},
+            {"five": 5},
+            "must be the name of an estimator, or in Python an estimator of graphs, got 5",
+        ),
+        (
+            {"A": (graphs, np.arange(24) % 4)},
+            ["wl"],
+            "A: the targets are whole numbers, 4 distinct ones for 24 graphs. Pass",
+        ),
+        ({"A": (graphs, y), "B": (graphs, y + 0.5)}, ["wl"], "for classification, and others for regression"),
+    ):
+        with pytest.raises(StudyError, match=message):
+            evaluate(data, models, "wrong.sqlite", repeats=1, folds=2)
+    assert not Path("wrong.sqlite").exists()
 
 
 def test_evaluate_stores_no_absolute_path(run, folder):

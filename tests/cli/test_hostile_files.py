@@ -133,8 +133,7 @@ def make_tables(folder):
         graphs.append((f"g{i}", round(0.37 * i + 0.2, 3)))
     for name, rows in (("nodes", nodes), ("edges", edges), ("graphs", graphs)):
         write(folder / f"{name}.csv", rows)
-    words = ["--nodes", f"{folder}/nodes.csv", "--edges", f"{folder}/edges.csv"]
-    return "", [*words, "--graphs", f"{folder}/graphs.csv", "--target", "y"], words
+    return str(folder), ["--target", "y"], []
 
 
 def make_proteins(folder):

@@ -126,15 +126,15 @@ def test_warnings_and_errors_speak_of_options(run, folder):
 @pytest.mark.filterwarnings("always")
 def test_control_characters_do_not_reach_the_terminal(run, folder):
     Path("study.toml").write_text(f'"{ESCAPE}" = 1\n'.replace("\x1b", "\\u001b"))
-    Path("nodes.csv").write_text(f"graph,node,label,{ESCAPE}\n" + "".join(f"g{i},a,C,t\n" for i in range(4)))
-    Path("edges.csv").write_text("graph,source,target\n")
+    Path("tables").mkdir()
+    Path("tables/nodes.csv").write_text(f"graph,node,label,{ESCAPE}\n" + "".join(f"g{i},a,C,t\n" for i in range(4)))
+    Path("tables/edges.csv").write_text("graph,source,target\n")
     Path("graphs.csv").write_text(f"graph,y{ESCAPE}\ng0,1\n")
-    tables = ["--nodes", "nodes.csv", "--edges", "edges.csv"]
     for words in (
         ["reproduce", "study.toml"],
-        ["info", *tables],
-        ["gram", *tables, "--kernel", "wl", "-o", "K.npz"],
-        ["info", *tables, "--graphs", "graphs.csv", "--target", f"x{ESCAPE}"],
+        ["info", "tables"],
+        ["gram", "tables", "--kernel", "wl", "-o", "K.npz"],
+        ["info", "tables", "--graphs", "graphs.csv", "--target", f"x{ESCAPE}"],
         ["info", f"{ESCAPE}.csv"],
         ["info", f"./{ESCAPE}"],
         [ESCAPE],

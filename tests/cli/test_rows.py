@@ -62,6 +62,13 @@ def test_each_row_has_its_prediction_among_any_other_rows(run, seed):
         else:
             assert float(row["prediction"]) == pytest.approx(expected[smiles], rel=1e-9)
             assert row["problem"] == ""
+    judged = model.applicability(tg.Graphs.from_smiles([row["smiles"] for row in table if not row["problem"]]))
+    answered = [row for row in table if not row["problem"]]
+    assert [row["nearest"] for row in answered] == list(judged.nearest_names)
+    for column in ("similarity", "percentile", "unseen_labels", "unseen_colors"):
+        values = [float(row[column.replace("_", " ")]) for row in answered]
+        np.testing.assert_allclose(values, getattr(judged, column), rtol=1e-9, err_msg=column)
+    assert [row["verdict"] for row in answered] == judged.verdict.tolist()
     lines = [json.loads(line) for line in run("predict y.tgm new.csv --name-column CAS --json")[1].splitlines()]
     assert [line["graph"] for line in lines] == [row["graph"] for row in table]
     assert [line["prediction"] for line in lines] == [
@@ -74,7 +81,10 @@ def test_there_is_no_problem_column_without_a_problem(run):
     write("new.csv", ["id", "smiles"], [("a", "CCO"), ("b", "CCN")])
     code, out, err = run("predict y.tgm new.csv")
     assert code == 0
-    assert list(rows(out)[0]) == ["graph", "smiles", "prediction", "std", "nearest", "similarity", "verdict"]
+    assert list(rows(out)[0]) == [
+        *("graph", "smiles", "prediction", "std", "nearest"),
+        *("similarity", "percentile", "unseen labels", "unseen colors", "verdict"),
+    ]
     assert [row["graph"] for row in rows(out)] == ["a", "b"]
     assert "no prediction" not in err
 

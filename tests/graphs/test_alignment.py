@@ -142,7 +142,6 @@ def test_tables_of_nodes_and_edges(items, order, n_graphs, shuffler):
     Path("nodes.csv").write_text("\n".join(["graph,node,share", *nodes]) + "\n")
     Path("edges.csv").write_text("\n".join(["graph,source,target", *edges]) + "\n")
     write_graph_table(rows, order, "graph")
-    options = {"nodes": Path("nodes.csv"), "edges": Path("edges.csv"), "graphs": Path("graphs.csv"), "target": ["y"]}
     state_of = dict(rows)
     expected = [(item, state_of[item]) for item in firsts]
     others = [(items[i], SPOILED) for i in order if i >= n_graphs]
@@ -150,9 +149,9 @@ def test_tables_of_nodes_and_edges(items, order, n_graphs, shuffler):
         with pytest.warns(
             UserWarning, match=f"{len(others)} of {N_ITEMS} rows are for graphs that are not in the data"
         ):
-            table = read("nodes.csv", **options)
+            table = read(".", target=["y"])
     else:
-        table = read("nodes.csv", **options)
+        table = read(".", target=["y"])
     check(table, expected + others)
     np.testing.assert_array_equal(table.graphs.attributes[:, 0], np.repeat(firsts, [item + 2 for item in firsts]) / 4)
 

@@ -53,8 +53,7 @@ def read_node_tables(cells, kind="csv"):
         from pyarrow import parquet
 
         parquet.write_table(arrow.table({"graph": names, "y": list(cells)}), "graphs.parquet")
-    paths = {"nodes": Path("nodes.csv"), "edges": Path("edges.csv"), "graphs": Path(f"graphs.{kind}")}
-    return load("nodes.csv", Namespace(target=["y"], **paths))
+    return load(".", Namespace(target=["y"], graphs=Path(f"graphs.{kind}")))
 
 
 def read_parquet(cells):
@@ -255,7 +254,7 @@ def test_names_and_labels_are_text_and_only_an_empty_cell_is_missing():
     assert name_texts(["Na", "", None, 1, float("nan"), "-", "none"]) == ["Na", None, None, "1", None, "-", "none"]
     write("nodes.csv", "graph,node,label", "g,1,Na", "g,2,NA")
     write("edges.csv", "graph,source,target,label", "g,1,2,-")
-    table = load("nodes.csv", Namespace(nodes=Path("nodes.csv"), edges=Path("edges.csv")))
+    table = load(".", Namespace())
     assert table.graphs.label_values == ("NA", "Na")
 
 
@@ -265,9 +264,8 @@ def test_ids_with_a_null_in_parquet_are_missing():
 
     read_node_tables(["1", "2"])
     parquet.write_table(arrow.table({"graph": [1, None], "y": [1.5, 2.5]}), "graphs.parquet")
-    paths = {"nodes": Path("nodes.csv"), "edges": Path("edges.csv"), "graphs": Path("graphs.parquet")}
     with pytest.raises(tg.exceptions.DatasetError, match=r"^graphs\.parquet: row 1: no value for 'graph'"):
-        load("nodes.csv", Namespace(target=["y"], **paths))
+        load(".", Namespace(target=["y"], graphs=Path("graphs.parquet")))
 
 
 FILES = [

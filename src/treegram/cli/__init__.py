@@ -43,7 +43,6 @@ COMMANDS = {
     "info": "summarize a data set and flag problems",
     "precompile": "compile everything that later runs need",
     "completion": "print a completion script for bash, zsh or tcsh",
-    "demo": "load, compute, cross-validate and draw, on built-in data",
 }
 EXAMPLES = ("treegram info ENZYMES", "treegram gram ENZYMES --kernel oddcl --depth 3 -o K.npz")
 

@@ -18,7 +18,7 @@ import treegram
 from treegram._core.text import counted, listed
 from treegram.cli._kernels import AUTO
 from treegram.cli._parser import Parser
-from treegram.cli._tables import read_graph_tables, read_structures
+from treegram.cli._tables import find_table, read_graph_tables, read_structures
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ STRUCTURE_FILES = (".pdb", ".ent", ".cif", ".mmcif")
 INPUTS = {
     "molecules": f"files of molecules ({', '.join(MOLECULE_FILES)})",
     "proteins": "protein structures (PDB or mmCIF)",
-    "tables": "tables (--nodes and --edges)",
+    "tables": "folders of tables (nodes.csv and edges.csv)",
     "graphs": "graphs (data sets and .parquet files)",
 }
 _TRANSFORMERS = {
@@ -44,8 +44,8 @@ _TRANSFORMERS = {
 
 DATA = (
     "a data set of the TU collection (ENZYMES), a folder in its format (./mine), a .parquet file, a file of molecules (mine.csv; - "
-    "reads SMILES from standard input), a folder of PDB or mmCIF files, or a built-in data set: digits, synthetic; or no DATA, but "
-    "--nodes and --edges"
+    "reads SMILES from standard input), a folder with the tables nodes.csv and edges.csv (or .tsv, .parquet), a folder of PDB or mmCIF "
+    "files, or a built-in data set: digits, synthetic"
 )
 ATOM_LABELS = "element, degree, formal_charge, aromatic, hydrogens, hybridization, in_ring, chirality, pharmacophore"
 ATOM_ATTRIBUTES = "partial_charge, mass, logp, refractivity, polar_surface, coordinates, centroid_distance"
@@ -89,9 +89,13 @@ _FIRST = {  # in the help of every command
         {"action": "append", "metavar": "NAME", "help": TARGET}, {"molecules": "", "proteins": "", "tables": ""}
     ),
     "smiles_column": _value("NAME", "column with SMILES (default: smiles)", molecules="smiles_column"),
-    "nodes": _value("FILE", "table of nodes (.csv, .tsv, .parquet)", Path, tables=""),
-    "edges": _value("FILE", "table of edges", Path, tables=""),
-    "graphs": _value("FILE", "table with one row per graph or protein structure", Path, proteins="", tables=""),
+    "graphs": _value(
+        "FILE",
+        "table with one row per graph or protein structure (default: graphs.csv, .tsv or .parquet in the folder DATA)",
+        Path,
+        proteins="",
+        tables="",
+    ),
     "skip_invalid": _Option(
         {"action": "store_const", "const": "skip", "help": SKIP_INVALID}, {"molecules": "", "proteins": "missing"}
     ),
@@ -113,7 +117,7 @@ BY_INPUT = {  # all commands that build graphs have these, and treegram info des
         "edge_label": _value("NAME", "column with the label of edges (default: label)", tables="edge_label"),
         "edge_attributes": _value("NAME,...", EDGE_ATTRIBUTES, _names, tables="edge_attributes"),
         "graph_attributes": _value(
-            "NAME,...", "columns of --graphs that make up the vector of graphs", _names, tables="graph_attributes"
+            "NAME,...", "columns of the table of graphs that make up its vector", _names, tables="graph_attributes"
         ),
         "directed": _flag("edges are directed", tables="directed"),
     },
@@ -148,7 +152,7 @@ def add_data_argument(
 
     Help lists the options for one kind of data only with ``in_full``.
     """
-    parser.add_argument("data", metavar="DATA", nargs="*" if several else "?", help=DATA)
+    parser.add_argument("data", metavar="DATA", nargs="+" if several else None, help=DATA)
     first = _FIRST | {"name_column": _OPTIONS["name_column"]} if for_model else _FIRST
     group = parser.add_argument_group("DATA", None if for_model or in_full else _MORE)
     add_options(group, {name: option for name, option in first.items() if name not in without})
@@ -158,7 +162,6 @@ def add_data_argument(
         add_options(group, options)
         if not in_full:
             parser._action_groups.remove(group)  # help and the page of commands skip it
-    parser.check = _check_source
 
 
 def add_options(group: argparse._ActionsContainer, options: dict[str, _Option]) -> None:
@@ -176,27 +179,15 @@ def _spelled(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _check_source(args: argparse.Namespace) -> None:
-    """Require DATA, or both --nodes and --edges; then DATA is the name of the node table."""
-    if ("nodes" in args) != ("edges" in args):
-        raise ValueError("--nodes and --edges must be given together.")
-    if "nodes" in args and args.data:
-        raise ValueError("give DATA, or --nodes and --edges, but not both.")
-    if "nodes" in args:
-        args.data = [str(args.nodes)] if isinstance(args.data, list) else str(args.nodes)
-    if not args.data:
-        raise ValueError("the following arguments are required: DATA")
-
-
 # -------------------------------------------------------------------- what DATA is
 
 
 def _input_type(name: str, args: argparse.Namespace) -> str:
     """Return "tables", "molecules", "proteins" or "graphs"; raise if an option does not apply to such data."""
-    if "nodes" in args:
-        input_type = "tables"
-    elif name == "-" or Path(name).suffix.lower() in MOLECULE_FILES:
+    if name == "-" or Path(name).suffix.lower() in MOLECULE_FILES:
         input_type = "molecules"
+    elif find_table(name, "nodes"):
+        input_type = "tables"
     else:
         input_type = "proteins" if _structures(Path(name)) else "graphs"
     for option, (_, parameters) in _OPTIONS.items():
@@ -284,18 +275,19 @@ def load(
             on_error=on_error or getattr(args, "skip_invalid", "raise"),
             data=data,
         )
-    cells = read_cells(args.graphs) if "graphs" in args else None
+    graph_file = getattr(args, "graphs", find_table(name, "graphs"))
+    cells = None if graph_file is None else read_cells(graph_file)
     if input_type == "proteins":
         table = read_structures(name, _structures(Path(name)), transformer, is_collected=on_error == "collect")
         graph_column = getattr(args, "graph_column", "graph")
     else:
-        graphs = read_graph_tables(transformer, args.nodes, args.edges, cells)
+        graphs = read_graph_tables(transformer, name, cells)
         table, graph_column = make_table(name, graphs), transformer.graph
     table = replace(table, targets=targets, transformer=transformer)
     if cells is not None:
         return join_cells(table, cells, graph_column, [*targets, *columns])
     if targets or columns:
-        raise ValueError("--target needs --graphs FILE, a table with one row per graph.")
+        raise ValueError(f"--target needs a table with one row per graph: --graphs FILE, or graphs.csv in {name}.")
     return table
 
 

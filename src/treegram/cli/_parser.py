@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import csv
 import functools
+import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +25,7 @@ _ADVICE = {
     "GraphClassifier or GraphSVC": "--task classification",
     "ScaleAttributes": "--scale standard",
 }
+_FORMULA = re.compile(r"[=+@-](?![\d.]*$)")  # how a cell begins that a spreadsheet would compute; not "-1" and "+"
 _OPTION_NAMES = {"cv": "folds", "n_jobs": "jobs", "source": "edge-from"}  # of parameters with another name
 _SETTING = re.compile(r"""(?<![\w'"./-])([a-z]+(?:_[a-z]+)*)(?:=('[^']*'|[\w.+-]*\w))?(?![\w'"/=(]|\.\w| = )""")
 
@@ -41,7 +44,6 @@ class Parser(argparse.ArgumentParser):
             **kwargs,
         )
         self.explain_unknown: Callable[[str], str] = lambda _: ""  # why this command lacks an option
-        self.check: Callable[[argparse.Namespace], None] = lambda _: None  # raises an error about the arguments
 
     def format_help(self) -> str:
         """Return the help; its first line names only what must be given."""
@@ -61,7 +63,6 @@ class Parser(argparse.ArgumentParser):
         known, rest = self.parse_known_args(arguments)
         if rest:
             self.error(f"unexpected argument {rest[0]!r}")
-        self.check(known)
         return known
 
     def error(self, message: str) -> NoReturn:
@@ -82,11 +83,27 @@ def show(text: str) -> None:
     print("\n".join(map(visible, text.split("\n"))))
 
 
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as CSV; texts are quoted that a terminal would obey, or a spreadsheet would compute."""
+    with io.StringIO() as file:
+        csv.writer(file, lineterminator="\n").writerows(map(_harmless, row) for row in rows)
+        return file.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    is_harmful = isinstance(value, str) and (not value.isprintable() or _FORMULA.match(value))
+    return ascii(value) if is_harmful else value
+
+
 def as_options(text: str, options: Mapping[str, argparse.Action]) -> str:
     """Return a message of the library on one line, with the options of a command in place of parameters.
 
-    ``max_size=3`` becomes ``--max-size 3``; a name without a value is a parameter only if it has an underscore.
+    ``max_size=3`` becomes ``--max-size 3``; a name without a value is a parameter only if it has an underscore, or begins the
+    message, as in "depth must be".
     """
+    first, _, rest = text.partition(" must ")
+    if rest and f"--{first}" in options:
+        text = f"--{text}"
     for advice, option in _ADVICE.items():
         if option.split()[0] in options:
             text = text.replace(advice, option)

@@ -19,7 +19,7 @@ from treegram.cli._kernels import (
 )
 from treegram.cli._parser import Parser, at_least
 from treegram.cli.reproduce import add_run_options, run_and_print
-from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry
+from treegram.study.protocol import Protocol, Study, StudyEntry
 
 if TYPE_CHECKING:
     from treegram.graphs.graph_table import GraphTable
@@ -62,6 +62,8 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Build a study and run it like any other."""
+    from treegram.study.run import tuned
+
     chosen = scales_by_kernel(args)
     # Stores and reports show the name of a data set, not its folder on this machine.
     sources = {_name(data): data for data in args.data}
@@ -81,7 +83,7 @@ def run(args: argparse.Namespace) -> None:
         name="-".join(filter(None, [*sources, split])),  # a split gets its own store
         title=f"Kernels on {', '.join(sources)}",
         datasets=tuple(sources),
-        kernels=tuple(StudyEntry(name, _choices(name, scales, args)) for name, scales in chosen.items()),
+        kernels=tuple(StudyEntry(name, tuned(name, _values(name, args), scales)) for name, scales in chosen.items()),
         protocol=Protocol(
             repeats=args.repeats or 10,
             outer_folds=args.folds,
@@ -118,11 +120,5 @@ def _targets_and_groups(table: GraphTable, args: argparse.Namespace) -> tuple[An
     return graphs, y, groups[ids].astype(str)
 
 
-def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> tuple[KernelSpec, ...]:
-    """Return the candidates of inner cross-validation: each scale with the values of the kernel's parameters."""
-    if name == AUTO:
-        return (KernelSpec(AUTO),)
-    kernel = kernel_class(name)
-    values = kernel().default_param_grid() | parameter_values(args, kernel)
-    grid = {key: tuple(several) for key, several in values.items()}
-    return tuple(KernelSpec(name, {}, grid, () if scale == "raw" else (scale,)) for scale in scales)
+def _values(name: str, args: argparse.Namespace) -> dict[str, list[Any]]:
+    return {} if name == AUTO else parameter_values(args, kernel_class(name))

@@ -31,7 +31,7 @@ EXAMPLES = (
     "treegram fit ./solubility --task regression -o solubility.tgm",
     "treegram fit molecules.csv --target solubility -o solubility.tgm",
     "treegram fit molecules.csv --target a --target b --no-descriptors -o 'model_{target}.tgm'",
-    "treegram fit --nodes nodes.csv --edges edges.csv --graphs graphs.csv --target y -o model.tgm",
+    "treegram fit ./tables --target y -o model.tgm",
     "treegram fit ./structures --graphs classes.csv --target class -o proteins.tgm",
 )
 _OPTIMISTIC = "optimistic, because kernels and weights were chosen with the same graphs."

@@ -55,8 +55,6 @@ def run(args: argparse.Namespace) -> None:
     kernel = kernel_type(**{name: given[0] for name, given in values.items() if name not in grid}, n_jobs=args.jobs)
     if grid and args.compare_with:
         raise ValueError(f"--compare-with takes one value of each parameter; got several for {', '.join(grid)}.")
-    if "nodes" in args and args.compare_with:
-        raise ValueError("--compare-with compares two values of DATA; it cannot be combined with --nodes and --edges.")
     start = time.perf_counter()
     graphs, y, rows = _read(args.data, args)
     new, y_new, new_rows = _read(args.compare_with, args) if args.compare_with else (graphs, y, rows)

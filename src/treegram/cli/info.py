@@ -17,7 +17,7 @@ EXAMPLES = (
     "treegram info ENZYMES",
     "treegram info ./my_folder --json",
     "treegram info molecules.csv --smiles-column smiles --target y",
-    "treegram info --nodes nodes.csv --edges edges.csv --graphs graphs.csv --target y",
+    "treegram info ./tables --target y",
 )
 
 _MOST_VALUES = 10  # classes or labels on a line

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import inspect
-import io
 import json
-import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from treegram._core.files import replacing
 from treegram._core.text import counted
 from treegram.cli._data import add_data_argument, add_model_argument, load_model_and_data, training_note
-from treegram.cli._parser import Parser, add_output, check_output, show
+from treegram.cli._parser import Parser, add_output, check_output, csv_text, show
 
 if TYPE_CHECKING:
     import treegram
@@ -26,9 +23,8 @@ EXAMPLES = (
     "treegram predict enzymes.tgm ./new | head",
     "treegram predict molecules.tgm new.csv --name-column CAS -o predictions.csv",
     "echo CCO ethanol | treegram predict molecules.tgm - --json",
-    "treegram predict own.tgm --nodes nodes.csv --edges edges.csv",
+    "treegram predict own.tgm ./new_tables",
 )
-_FORMULA = re.compile(r"[=+@-](?![\d.]*$)")  # how a cell begins that a spreadsheet would compute; not "-1" and "+"
 
 
 def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
@@ -38,9 +34,10 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: AR
     add_output(
         parser,
         "CSV file with a row for each row of the input: the name of the graph (or else its number, from 0), the SMILES of molecules, the "
-        "prediction, and the probability of each class or the standard deviation, the most similar training graph, its similarity and "
-        "whether the graph is inside, at the edge or outside of the training data, where the model has them; and the problem, where "
-        "some row could not be read (default: stdout)",
+        "prediction, the probability of each class or the standard deviation; and, where the model has them: the most similar training "
+        "graph, its similarity, the percentage of training graphs that are less similar to all others, the shares of nodes whose label "
+        "or surroundings no training graph has, and whether the graph is inside, at the edge or outside of the training data; and the "
+        "problem, if some row could not be read (default: stdout)",
         required=False,
     )
     parser.add_argument("--json", action="store_true", help="write JSON lines, one object per row, instead of CSV")
@@ -73,9 +70,7 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         text = "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
     else:
-        with io.StringIO() as file:
-            csv.writer(file, lineterminator="\n").writerows(map(_as_text, [columns, *rows]))
-            text = file.getvalue()
+        text = csv_text([columns, *rows])
     if n_problems := len(rows) - len(table.graphs):
         has_no = "has no prediction" if n_problems == 1 else "have no predictions"
         note = f"{n_problems:,} of {counted(len(rows), 'row')} {has_no}; the column problem says why."
@@ -118,8 +113,9 @@ def _predictions(model: Any, graphs: treegram.Graphs, coverage: float | None) ->
         columns |= zip(names, model.predict_proba(graphs).T.tolist(), strict=True)
     if hasattr(model, "nearest_similarities_"):  # what `applicability` needs: not in files of older versions
         judged = model.applicability(graphs)
-        nearest = judged.nearest.tolist() if judged.nearest_names is None else judged.nearest_names
-        columns |= {"nearest": nearest, "similarity": judged.similarity.tolist(), "verdict": judged.verdict.tolist()}
+        columns["nearest"] = judged.nearest.tolist() if judged.nearest_names is None else judged.nearest_names
+        for name in ("similarity", "percentile", "unseen_labels", "unseen_colors", "verdict"):
+            columns[name.replace("_", " ")] = getattr(judged, name).tolist()
     if coverage is None:
         return columns
     if hasattr(model, "prediction_interval"):
@@ -127,11 +123,3 @@ def _predictions(model: Any, graphs: treegram.Graphs, coverage: float | None) ->
         return columns | {"lower": lower, "upper": upper}
     sets = model.prediction_set(graphs, coverage)
     return columns | {"classes": [", ".join(map(str, model.classes_[is_likely])) for is_likely in sets]}
-
-
-def _as_text(row: Iterable[Any]) -> list[Any]:
-    """Return the row of a table; texts are quoted that a terminal would obey, or a spreadsheet would compute."""
-    return [
-        ascii(value) if isinstance(value, str) and (not value.isprintable() or _FORMULA.match(value)) else value
-        for value in row
-    ]

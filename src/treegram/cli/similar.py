@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from treegram._core.files import replacing
 from treegram.cli._data import add_data_argument, load
 from treegram.cli._kernels import NAMES
-from treegram.cli._parser import Parser, add_output, at_least, check_output, show
+from treegram.cli._parser import Parser, add_output, at_least, check_output, csv_text, show
 
 EXAMPLES = (
     "treegram similar ENZYMES --to 3,7 -k 10",
@@ -43,12 +43,14 @@ def run(args: argparse.Namespace) -> None:
     from treegram import similar_graphs
 
     graphs = load(args.data, args).graphs
-    words = args.to.split(",")
-    to = [int(word) if graphs.graph_names is None and word.isdigit() else word for word in words]
+    names = [] if graphs.graph_names is None else graphs.graph_names.tolist()
+    words = [args.to] if args.to in names else args.to.split(",")  # names of molecules may have commas
+    to = [word if names or not word.isdigit() else int(word) for word in words]
     table = similar_graphs(graphs, to, args.k, kernel=args.kernel)
+    text = csv_text([table.columns, *table.itertuples(index=False)])
     if args.output is None:
-        show(table.to_csv(index=False).rstrip("\n"))
+        print(text, end="")
         return
     with replacing(args.output) as file:
-        file.write(table.to_csv(index=False).encode())
+        file.write(text.encode())
     show(f"{args.output}: {len(table)} graphs of {args.data} similar to {args.to}")

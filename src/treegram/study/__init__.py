@@ -1,7 +1,7 @@
 """Studies that show which kernel is best on which data, and whether the difference is more than chance.
 
-A study is a TOML file that :func:`read_study` reads. :func:`run_study` runs it and stores every finished fold in a
-:class:`Store`, :func:`summarize` computes all tables and tests from the store, and :func:`write_report` writes them as a page;
+:func:`evaluate` compares kernels on data in one call. A study is a TOML file that :func:`read_study` reads; :func:`run_study` runs
+it and stores every finished fold in a :class:`Store`, :func:`summarize` computes all tables and tests from the store, and :func:`write_report` writes them as a page;
 :func:`write_latex`, :func:`write_figures` and :func:`write_folds` write files for a paper. Names are imported when they are
 first used: reading results needs neither the kernels nor their compiler.
 """
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from treegram.study.report import write_folds as write_folds
     from treegram.study.report import write_latex as write_latex
     from treegram.study.report import write_report as write_report
+    from treegram.study.run import evaluate as evaluate
     from treegram.study.run import run_study as run_study
     from treegram.study.selection import register_estimator as register_estimator
     from treegram.study.store import Store as Store
@@ -29,7 +30,7 @@ _HOMES = {
     "plots": ("plot_ranks", "plot_scores", "plot_times"),
     "protocol": ("Study",),
     "report": ("write_figures", "write_folds", "write_latex", "write_report"),
-    "run": ("run_study",),
+    "run": ("evaluate", "run_study"),
     "selection": ("register_estimator",),
     "store": ("Store",),
     "study_file": ("read_study",),

@@ -237,10 +237,15 @@ def _spell(value: Any) -> str:
         return f"[{', '.join(map(_spell, value))}]"
     if not hasattr(value, "get_params") or isinstance(value, type):
         return " ".join(repr(value.tolist() if hasattr(value, "tolist") else value).split())
-    defaults = {name: parameter.default for name, parameter in inspect.signature(type(value)).parameters.items()}
-    parameters = {name: _spell(each) for name, each in value.get_params(deep=False).items() if name != "n_jobs"}
-    changed = (f"{name}={text}" for name, text in parameters.items() if text != _spell(defaults.get(name)))
+    changed = (f"{name}={_spell(each)}" for name, each in changed_parameters(value).items())
     return f"{type(value).__module__}.{type(value).__qualname__}({', '.join(changed)})"
+
+
+def changed_parameters(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator that differ from their defaults, without ``n_jobs``, which changes no result."""
+    defaults = {name: parameter.default for name, parameter in inspect.signature(type(estimator)).parameters.items()}
+    parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name != "n_jobs"}
+    return {name: value for name, value in parameters.items() if _spell(value) != _spell(defaults.get(name))}
 
 
 def changed_fields(part: Any) -> dict[str, Any]:

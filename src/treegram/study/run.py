@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,18 +19,21 @@ from sklearn.pipeline import make_pipeline
 
 from treegram._core.machine import available_bytes
 from treegram._core.parallel import send_tasks, track
+from treegram._core.text import suggest
 from treegram._core.types import Ints
 from treegram.datasets import load_tu
 from treegram.exceptions import StudyError
 from treegram.graphs import Graphs
+from treegram.graphs.graph_table import guess_task
 from treegram.graphs.transforms import TRANSFORMATIONS
 from treegram.kernels.grid import grid_points, learns_from_data, with_parameters
 from treegram.kernels.kernel_sum import KernelSum
 from treegram.kernels.registry import AUTO, KERNELS
 from treegram.models.auto import AUTO_VERSION, seed_of
+from treegram.models.base import check_targets
 from treegram.models.search import nearest_similarity, warn_if_diagonal
 from treegram.study.data import CheckedData, Loaded, check_data, outer_folds, refuse_other_data
-from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry, entry_key
+from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry, changed_parameters, entry_key
 from treegram.study.selection import (
     Fold,
     Grams,
@@ -43,9 +47,96 @@ from treegram.study.selection import (
 )
 from treegram.study.store import GramTime, Row, Store
 from treegram.study.study_file import check_study
+from treegram.study.summary import Summary, summarize
 
 _MOST_BYTES = 4 * 2**30  # bytes of Gram matrices that are kept for the next repeat
 _DIGITS = 12  # of a digest, in the record of a run
+
+
+def evaluate(
+    data: Mapping[str, Loaded],
+    kernels: Sequence[str] | Mapping[str, Any],
+    store: str | os.PathLike[str],
+    *,
+    repeats: int = 10,
+    folds: int = 10,
+    task: str | None = None,
+    n_jobs: int | None = None,
+) -> Summary:
+    """Compare kernels and other models on data sets by nested cross-validation, as the command ``treegram evaluate`` does.
+
+    Parameters
+    ----------
+    data : mapping of str to (Graphs, targets)
+        Data sets by name.
+    kernels : list of str, or mapping of str to str, kernel or estimator
+        What is compared. The name of a kernel, or "auto", is tuned in each fold; a kernel has the parameters that it has; an
+        estimator of graphs, such as ``GraphSVC`` or a pipeline, chooses itself. Keys of a mapping are the names in the tables.
+    store : str or path
+        The file that keeps every finished fold: a call with the same file continues where an earlier one stopped.
+    repeats : int, default=10
+        Number of repeats with other folds.
+    folds : int, default=10
+        Number of outer folds and, to tune kernels, of inner folds.
+    task : {"classification", "regression"}, optional
+        The task; by default what the targets are for, where that is clear.
+    n_jobs : int, optional
+        Number of threads that share the outer folds of a repeat, as in joblib.
+
+    Returns
+    -------
+    Summary
+        Means, deviations and tests, for :func:`~treegram.study.write_report` and :func:`~treegram.study.write_latex`.
+
+    Raises
+    ------
+    StudyError
+        If it is not clear what the targets are for, or for the reasons of :func:`run_study`.
+    """
+    models = kernels if isinstance(kernels, Mapping) else {name: name for name in kernels}
+    tasks = {task or _task_of(name, targets) for name, (_, targets, *_) in data.items()}
+    if len(tasks) > 1:
+        raise StudyError("Some data sets are for classification, and others for regression; evaluate them one by one.")
+    study = Study(
+        name=Path(store).stem,
+        title=f"Kernels on {', '.join(data)}",
+        datasets=tuple(data),
+        kernels=tuple(_entry(name, model) for name, model in models.items()),
+        protocol=Protocol(repeats, outer_folds=folds, inner_folds=folds, task=min(tasks, default="classification")),
+    )
+    run_study(study, store, data, n_jobs=n_jobs, command="treegram.study.evaluate")
+    with Store.open(store) as opened:
+        return summarize(opened, study)
+
+
+def _task_of(name: str, targets: Any) -> str:
+    task, reason = guess_task(check_targets(targets))
+    if task is None:
+        raise StudyError(f"{name}: {reason}. Pass task='classification' or task='regression'.")
+    return task
+
+
+def _entry(name: str, model: Any) -> StudyEntry:
+    if isinstance(model, str):
+        return StudyEntry(name, tuned(model))
+    if hasattr(model, "gram_grid"):
+        return StudyEntry(name, (KernelSpec(model.name, changed_parameters(model)),))
+    return StudyEntry(name, estimator=model)
+
+
+def tuned(
+    name: str, values: Mapping[str, Any] | None = None, scales: Sequence[str] = ("raw",)
+) -> tuple[KernelSpec, ...]:
+    """Return what inner cross-validation chooses from: each scale with values of parameters, by default those that models search."""
+    if name == AUTO:
+        return (KernelSpec(AUTO),)
+    if name not in KERNELS:
+        raise StudyError(f"There is no kernel {name!r}{suggest(name, KERNELS) or '.'}")
+    grid = KERNELS[name]().default_param_grid() | dict(values or {})
+    specs = (() if scale == "raw" else (scale,) for scale in scales)
+    return tuple(
+        KernelSpec(name, {}, {key: tuple(several) for key, several in grid.items()}, attributes) for attributes in specs
+    )
 
 
 def run_study(
