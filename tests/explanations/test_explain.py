@@ -820,7 +820,7 @@ def test_summary_has_means_of_features_columns_and_labels(n_outputs):
     features = np.mean([sum(value for _, value in found.top_features(i, 10**6)) for i in range(len(graphs))])
     assert by_kind["feature"]["mean"].sum() == pytest.approx(features)
     assert len(found.summary(1)) == 3
-    assert pd.DataFrame(found.summary(output=0)).shape[1] == 5
+    assert pd.DataFrame(found.summary(output=0)).shape[1] == 6
 
 
 CHANGES = {

@@ -83,14 +83,17 @@ def page(three_classes, tmp_path_factory):
 
 @pytest.mark.parametrize("width", [400, 1200])
 def test_page_renders_without_errors_and_fits(page, tmp_path, width):
-    actions = "found.cards = text('article h3'); found.pictures = all('svg').length; found.controls = text('#shown');"
+    actions = """
+    found.cards = text('article h3'); found.pictures = all('svg').length; found.controls = text('#shown');
+    for (const details of all('details')) details.open = true;
+    """
     found, console = browse(page, actions, tmp_path, width)
     assert console == []
     assert found["fits"]
     assert found["title"] == "Motifs"
     assert found["cards"] == [f"motif {i}" for i in (0, 1, 2, 3, 17, 19, 31, 33)]
     assert found["controls"] == ["8 of 8 shown"]
-    assert found["pictures"] > 8 * 7
+    assert found["pictures"] >= 8 * 7
 
 
 def test_hovering_over_a_node_shows_its_details(three_classes, page, tmp_path):
@@ -112,6 +115,7 @@ def test_hovering_over_a_node_shows_its_details(three_classes, page, tmp_path):
 def test_choosing_a_class_changes_lists_and_colors(three_classes, page, tmp_path):
     actions = """
     const card = one("#graph-2"), select = card.querySelector("select.contrast");
+    card.querySelector("details").open = true;
     const look = () => ({ decision: text("#graph-2 .decision"), checks: text("#graph-2 .check").length,
       fills: all("#graph-2 .explained circle").map(node => getComputedStyle(node).fill) });
     found.first = look(); found.options = [...select.options].map(option => option.text);
@@ -128,35 +132,73 @@ def test_choosing_a_class_changes_lists_and_colors(three_classes, page, tmp_path
         assert look["decision"][0].startswith(f"{contrast.above} rather than {contrast.below}: decision")
         values = explanation._node_values_of(2, contrast)
         strongest = np.abs(values).argmax()
-        assert look["fills"][strongest] == ("rgb(178, 24, 43)" if values[strongest] > 0 else "rgb(33, 102, 172)")
+        shares = map(float, re.findall(r"[\d.]+", look["fills"][strongest])[:3])  # color(srgb 0.698 0.0941 0.169)
+        assert [round(255 * share) for share in shares] == ([178, 24, 43] if values[strongest] > 0 else [33, 102, 172])
     value = explanation._node_values_of(2, contrasts[1])[3]
     shown = re.search(r"contribution: (.*)$", found["tip"])[1].replace("\N{MINUS SIGN}", "-")
     assert float(shown) == pytest.approx(value, rel=0.01)
 
 
-def test_sorting_a_table_reorders_the_cards(three_classes, page, tmp_path):
+def test_graphs_can_be_ordered_by_decision_certainty_and_name(three_classes, page, tmp_path):
     actions = """
-    const head = all("#predictions th").find(found => found.textContent.startsWith("decision"));
-    head.querySelector("button").click(); found.down = text("article h3"); found.state = head.getAttribute("aria-sort");
-    head.querySelector("button").click(); found.up = text("article h3"); found.rows = text("#rows th");
-    all("#matters th")[0].querySelector("button").click(); found.matters = text("#matters tbody th");
+    const order = one("#order");
+    const look = value => { order.value = value; send(order, "change"); return text("article h3"); };
+    found.down = look("decision -1"); found.up = look("decision 1"); found.names = look("name 1"); found.given = look("index 1");
+    found.sizes = look("size -1"); found.options = [...order.options].map(option => option.text);
     """
     found, console = browse(page, actions, tmp_path)
     assert console == []
     explanation, _ = three_classes
     contrasts = [explanation._contrast(i) for i in range(8)]
     decisions = [own @ contrast.combine for own, contrast in zip(explanation.decisions, contrasts, strict=True)]
-    expected = [str(explanation.graphs.graph_names[i]) for i in np.argsort(decisions)]
-    assert found["up"] == found["rows"] == expected
-    assert found["down"] == expected[::-1]
-    assert found["state"] == "descending"
-    assert len(found["matters"]) > 10
+    names = explanation.graphs.graph_names.tolist()
+    assert found["up"] == [names[i] for i in np.argsort(decisions)]
+    assert found["down"] == found["up"][::-1]
+    assert found["given"] == names
+    assert found["names"] == sorted(names, key=lambda name: int(name.split()[1]))
+    assert found["sizes"] == [names[i] for i in np.argsort(-explanation.graphs.sizes, kind="stable")]
+    assert "largest error first" not in found["options"]  # only for numbers
+
+
+def test_pictures_come_before_features_and_these_before_the_proof(page, tmp_path):
+    actions = """
+    const top = selector => one(selector).getBoundingClientRect().top;
+    found.order = [top("#cards"), top("#matters"), top("#provenance")];
+    found.columns = new Set(all("article").map(card => card.getBoundingClientRect().left)).size;
+    """
+    found, console = browse(page, actions, tmp_path)
+    assert console == []
+    assert found["order"] == sorted(found["order"])
+    assert found["order"][0] < 300  # pixels
+    assert found["columns"] == 4
+
+
+def test_a_link_to_a_graph_opens_its_details(page, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"{path.as_uri()}#graph-3"]
+    dump = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    cards = dump.split("<article ")[1:]
+    assert ["<details open" in card for card in cards] == [False, False, False, True, False, False, False, False]
+
+
+def test_details_have_the_width_of_the_page(page, tmp_path):
+    actions = """
+    const card = one("#graph-3");
+    found.lists = text("#graph-3 h4").length; card.querySelector("details").open = true;
+    found.open = text("#graph-3 h4").length; found.widths = [card.offsetWidth, one("#cards").offsetWidth];
+    """
+    found, console = browse(page, actions, tmp_path)
+    assert console == []
+    assert found["lists"] == 0
+    assert found["open"] == 4  # nodes, features, numbers of the whole graph, similar graphs
+    assert found["widths"][0] == found["widths"][1]
 
 
 def test_graphs_can_be_filtered_by_name_prediction_and_result(three_classes, page, tmp_path):
     actions = """
     const [name, prediction, result] = all("[data-filter]");
-    const look = () => ({ cards: text("article h3"), rows: text("#rows th"), shown: text("#shown")[0] });
+    const look = () => ({ cards: text("article h3"), shown: text("#shown")[0] });
     name.value = "MOTIF 3"; send(name, "input"); found.name = look();
     name.value = ""; result.value = "training graph"; send(result, "input"); found.result = look();
     result.value = ""; prediction.selectedIndex = 1; send(prediction, "input"); found.prediction = look();
@@ -165,11 +207,7 @@ def test_graphs_can_be_filtered_by_name_prediction_and_result(three_classes, pag
     found, console = browse(page, actions, tmp_path)
     assert console == []
     explanation, _ = three_classes
-    assert found["name"] == {
-        "cards": (names := ["motif 3", "motif 31", "motif 33"]),
-        "rows": names,
-        "shown": "3 of 8 shown",
-    }
+    assert found["name"] == {"cards": ["motif 3", "motif 31", "motif 33"], "shown": "3 of 8 shown"}
     assert found["result"]["cards"] == ["motif 0", "motif 2"]
     expected = explanation.graphs.graph_names[explanation.predictions == found["chosen"]]
     assert found["prediction"]["cards"] == expected.tolist()
@@ -227,4 +265,4 @@ def test_atoms_of_molecules_can_be_hovered(tmp_path):
     assert console == []
     assert found["fits"]
     assert found["atoms"] == 3
-    assert found["tip"].splitlines()[:2] == ["node 2", "label: O"]
+    assert found["tip"].splitlines()[:2] == ["atom 2", "label: O"]

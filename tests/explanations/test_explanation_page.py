@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import pdist, squareform
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -36,9 +37,9 @@ from treegram import (
     save_model,
 )
 from treegram.exceptions import InvalidGraphError, ParameterError
-from treegram.explanations.drawing import draw_explained, draw_tree
+from treegram.explanations.drawing import draw_tree
 from treegram.explanations.page import _percent
-from treegram.graphs.drawing import MOST_HOPS, MOST_NODES, describe_positions, draw_graph
+from treegram.graphs.drawing import MOST_HOPS, MOST_NODES, describe_positions, draw_graph, node_positions
 
 SCRIPT = "<script>document.title = 'owned'</script>"
 
@@ -76,10 +77,10 @@ def test_page_shows_the_decisions_of_the_model(model, motifs, tmp_path):
     named = graphs[[3, 20]].assign(graph_names=["three", "twenty"])
     page = written(tmp_path, model, named, y=y[[3, 20]])
     assert page.count("<article") == 2
-    assert "<h3>twenty</h3>" in page
+    assert '<h3><a href="#graph-1">twenty</a></h3>' in page
     decisions = model.decision_function(graphs[[3, 20]])
     np.testing.assert_allclose(numbers_after("together", page), decisions, rtol=1e-5)
-    assert re.search(r'<b class="whole">(0|\de\N{MINUS SIGN}1\d)</b><span>largest difference', page)
+    assert re.search(r'decision is <b class="whole residual">(0|\de\N{MINUS SIGN}1\d)</b>', page)
 
 
 @pytest.mark.parametrize(
@@ -96,10 +97,11 @@ def test_the_page_has_the_probabilities_of_the_model(motifs, tmp_path):
     (probability,) = model.predict_proba(graphs[20:21])[:, model.classes_ == model.predict(graphs[20:21])][0]
     assert probability < 0.999
     page = written(tmp_path, model, graphs[20:21], y=y[20:21])
-    assert f'<td class="whole" data-sort="{100 * probability:.1f}">{100 * probability:.1f} %</td>' in page
+    assert f'<span class="whole" title="probability">{100 * probability:.1f} %</span>' in page
+    assert float(re.search(r'data-certainty="([^"]*)"', page)[1]) == probability
     with mock.patch.object(GraphClassifier, "predict_proba", return_value=np.array([[0.9996, 0.9996]])):
         page = written(tmp_path, model, graphs[20:21], y=y[20:21])
-    assert '<td class="whole" data-sort="100">&gt; 99.9 %</td>' in page
+    assert '<span class="whole" title="probability">&gt; 99.9 %</span>' in page
 
 
 def test_the_page_shows_shares_of_kernels_by_name_with_the_largest_first(motifs, tmp_path):
@@ -119,16 +121,16 @@ def test_predictions_for_training_graphs_are_not_counted_as_correct(half_model, 
     graphs, y = motifs
     page = written(tmp_path, half_model, graphs[:5], y=y[:5])
     n_correct = (half_model.predict(graphs[[1, 3]]) == y[[1, 3]]).sum()
-    assert '<b class="whole">3 of 5</b><span>graphs were in the training data' in page
-    assert f'<b class="whole">{n_correct} of 2</b><span>predictions for other graphs are correct' in page
-    assert page.count('<span class="change seen">training graph</span>') == 2 * 3
-    assert page.count('<span class="change up">correct</span>') == 2 * n_correct
+    about = f"3 of 5 were in the training data and cannot show how good the model is; {n_correct} of 2 predictions for the others are correct."
+    assert about in page
+    assert page.count('<span class="change seen">training graph</span>') == 3
+    assert page.count('<span class="change up">correct</span>') == n_correct
     page = written(tmp_path, half_model, graphs[::2], y=y[::2])
     assert "15 of 15" in page
     assert "are correct" not in page
     page = written(tmp_path, half_model, graphs[[1, 3]], y=y[[1, 3]])
     assert "training data" not in page
-    assert f'<b class="whole">{n_correct} of 2</b><span>predictions are correct' in page
+    assert f"{n_correct} of 2 predictions are correct" in page
 
 
 def test_most_similar_training_graphs_are_shown(half_model, motifs, tmp_path):
@@ -150,7 +152,7 @@ def test_most_similar_training_graphs_are_shown(half_model, motifs, tmp_path):
     page = written(tmp_path, model, named[[1]], y=y[[1]])
     similarities = re.findall(r'similarity <span class="whole">([^<]*)<', page)
     assert all(0 <= float(one) <= 1 for one in similarities)
-    assert "<h3>motif 1</h3>" in page
+    assert ">motif 1</a></h3>" in page
     names = re.findall(r"<figcaption><b>motif (\d+)<", page)
     assert len(names) == 6
     assert all(int(name) % 2 == 0 for name in names)  # names of training graphs
@@ -198,10 +200,10 @@ def test_nodes_show_names_labels_attributes_and_contributions(tmp_path):
     found = explain(model, graphs)
     page = written(tmp_path, model, graphs)
     value = f"{found.node_contributions[0][0]:+.3g}".replace("-", "\N{MINUS SIGN}")
-    lines = ["A/1 CYS", "label: C/1", "charge: 0.5", "mass: \N{MINUS SIGN}1", f"contribution: {value}"]
+    lines = ["A/1 CYS", "label: C (1)", "charge: 0.5", "mass: \N{MINUS SIGN}1", f"contribution: {value}"]
     assert f"<title>{'&#10;'.join(lines)}</title>" in page
-    assert "<h3>first</h3>" in page
-    assert re.search(r"A/\d \w{3} \(C/1\)", found._repr_html_())
+    assert ">first</a></h3>" in page
+    assert re.search(r"A/\d \w{3} C \(1\)", found._repr_html_())
 
 
 def test_page_lists_columns_and_overall_importance(tmp_path):
@@ -210,12 +212,13 @@ def test_page_lists_columns_and_overall_importance(tmp_path):
     model = GraphRidge(kernel, param_grid={}, alpha=0.1, cv=2).fit(graphs, y)
     found = explain(model, graphs[:3])
     page = written(tmp_path, model, graphs[:3])
-    assert page.count("Columns that contribute most") == 3
+    assert page.count("<h4>Numbers of the whole graph</h4>") == 3 + 1
     np.testing.assert_allclose(numbers_after("together", page), model.predict(graphs[:3]), rtol=1e-5, atol=1e-6)
-    table = page.partition('id="matters"')[2].partition("</section>")[0]
-    assert set(re.findall(r"<td>(feature|column|label)</td>", table)) == {"feature", "column"}
-    for record in found.summary(12):
-        assert f'data-sort="{record["mean_absolute"]}"' in table
+    lists = page.partition('id="matters"')[2].partition("</section>")[0]
+    assert re.findall("<h4>(.*?)</h4>", lists) == ["Features", "Numbers of the whole graph"]
+    for record in found.summary(8):
+        assert f"{escape(record['words'])}</span>" in lists
+        assert f"in {record['n_graphs']}, mean size {record['mean_absolute']:.3g}" in lists
 
 
 def test_numbers_use_minus_signs_and_do_not_wrap(half_model, motifs, tmp_path):
@@ -224,7 +227,7 @@ def test_numbers_use_minus_signs_and_do_not_wrap(half_model, motifs, tmp_path):
         .partition("</style>")[2]
         .partition('id="provenance"')[0]
     )
-    page = re.sub(r'data-(?:values|sort)="[^"]*"', "", page)
+    page = re.sub(r'data-\w+="[^"]*"', "", page)
     text = re.sub(r"<svg.*?</svg>|<[^>]*>", " ", page, flags=re.DOTALL)
     assert "\N{MINUS SIGN}" in text
     assert not re.search(r"-\d", text)
@@ -253,11 +256,11 @@ def test_class_names_and_labels_are_escaped(model, motifs, tmp_path):
 def test_targets_of_the_graphs_are_used_if_present(motifs, tmp_path):
     graphs, _ = motifs
     model = GraphSVC(WLOA(), param_grid={}, C=1, cv=2).fit(graphs, graphs.targets)
-    assert '<th scope="col">true</th>' in written(tmp_path, model, graphs[:1])
+    assert 'class="truth"' in written(tmp_path, model, graphs[:1])
     two_targets = replace(graphs[:1], targets=np.zeros((1, 2)))
-    assert '<th scope="col">true</th>' not in written(tmp_path, model, two_targets)
+    assert 'class="truth"' not in written(tmp_path, model, two_targets)
     bare = Graphs.from_edges([one.edges().tolist() for one in graphs[:2]], n_nodes=[25, 25])
-    assert '<th scope="col">true</th>' not in written(tmp_path, model, bare)
+    assert 'class="truth"' not in written(tmp_path, model, bare)
 
 
 def test_regressors_and_linear_models(tmp_path):
@@ -274,7 +277,9 @@ def test_regressors_and_linear_models(tmp_path):
     assert "Most similar training graphs" not in page
     np.testing.assert_allclose(numbers_after("together", page), linear.decision_function(graphs[0]), rtol=1e-5)
     many = make_pipeline(FeatureMap(WL()), LogisticRegression()).fit(graphs, np.arange(20) % 3)
-    assert re.search(r"Red favors <b.*>\d</b>, blue <b", written(tmp_path, many, graphs[:1]))
+    assert re.search(
+        r"<b class=.for.>\d</b> rather than <b class=.against.>\d</b>", written(tmp_path, many, graphs[:1])
+    )
 
 
 def test_linear_models_on_features_of_trees_and_attributes(tmp_path):
@@ -315,7 +320,7 @@ def test_empty_and_too_large_graphs_are_described(model, tmp_path):
 def test_any_graph_can_be_drawn():
     for collection in zoo.LAWS_HOLD_ON.values():
         for graph in collection.pack():
-            picture = draw_explained(graph, np.linspace(-1, 1, graph.n_nodes), "a graph")
+            picture = draw_graph(graph, "a graph", strengths=np.linspace(-1, 1, graph.n_nodes))
             circles = drawn_circles(picture)
             assert len(circles) == graph.n_nodes
             assert ("<polygon" in picture) == (graph.directed and bool(len(graph.indices)))
@@ -350,8 +355,24 @@ def test_features_that_are_trees_are_drawn():
 # -------------------------------------------------------------------- molecules
 
 
-def _colors(before, text):
-    return np.array([list(bytes.fromhex(digits)) for digits in re.findall(before + "#([0-9a-fA-F]{6})", text)], int)
+def test_molecules_come_before_features_and_show_predictions_with_errors(tmp_path):
+    pytest.importorskip("rdkit")
+    smiles = ["CO", "CCO", "CC(C)O", "OCCC", "CN", "CCN", "CC(C)N", "NCCC"]
+    graphs = Graphs.from_smiles(smiles, labels=["element", "pharmacophore"])
+    model = GraphGP(WLOA(use_edge_labels=True), param_grid={}).fit(graphs[:6], np.arange(6.0))
+    page = written(tmp_path, model, graphs[6:], y=[6.0, 7.0], molecules=smiles[6:])
+    assert page.index('class="molecule"') < page.index('id="matters"') < page.index("nothing is sampled")
+    predictions, deviations = model.predict(graphs[6:], return_std=True)
+    shown = re.findall(r'class="prediction">(.*?)</b> <span .*?>± (.*?)</span>', page)
+    digits = [max(0, 1 - int(np.floor(np.log10(deviation)))) for deviation in deviations]
+    assert shown == [
+        (f"{value:.{n}f}".replace("-", "\N{MINUS SIGN}"), f"{deviation:.{n}f}")
+        for value, deviation, n in zip(predictions, deviations, digits, strict=True)
+    ]
+    assert [float(text) for text in re.findall('data-error="(.*?)"', page)] == np.abs(predictions - [6, 7]).tolist()
+    assert f"2 molecules; mean absolute error: {np.abs(predictions - [6, 7]).mean():.3g}." in page
+    assert "Atoms that contribute most" in page
+    assert re.search(r"at least one N \(donor.*?\) with a single bond to ", page)
 
 
 def test_molecules_are_drawn_by_rdkit(tmp_path):
@@ -361,11 +382,12 @@ def test_molecules_are_drawn_by_rdkit(tmp_path):
     page = written(tmp_path, model, graphs, molecules=["CCO", "CO"])
     assert page.count('class="molecule"') == 2
     assert "xmlns" not in page
-    picture, _, rest = page.partition('class="scale"')
-    end, *_ = _colors("background:", rest)
+    picture = page.partition('class="molecule"')[2].partition("</figure>")[0]
     assert picture.count('class="note"') == 3  # the number of each atom in the lists
-    atoms = _colors("fill:", picture)
-    assert np.abs(atoms - end).max(axis=1).min() <= 1  # the strongest atom; RDKit rounds differently
+    contributions = explain(model, graphs).node_contributions[0]
+    sides = ["for" if value > 0 else "against" for value in contributions]
+    strengths = [f"{100 * abs(value):.0f}" for value in contributions / np.abs(contributions).max()]
+    assert re.findall(r'class="node (\w+)" style="--s:(\d+)%"', picture) == list(zip(sides, strengths, strict=True))
     with pytest.raises(ValueError, match=r"molecules\[0\]: its atom 0 is O, but the node's label is 'C'"):
         written(tmp_path, model, graphs, molecules=["OCC", "CO"])
     for other in ("CO", "C(O)C"):
@@ -397,7 +419,7 @@ def test_hydrogens_are_not_drawn_if_the_graph_does_not_have_them(tmp_path):
     model = make_pipeline(MoleculeGraphs(), GraphRidge(WL(), param_grid={}, cv=2)).fit(molecules, np.arange(4.0))
     page = written(tmp_path, model, [hydrogens_first, molecules[3]])
     assert page.count('class="molecule"') >= 2
-    assert page.count('class="node"') == 2 + 3
+    assert len(re.findall('class="node (?:for|against)"', page)) == 2 + 3
 
 
 def test_missing_rdkit_error_names_the_extra(model, motifs, monkeypatch, tmp_path):
@@ -447,8 +469,8 @@ def test_incompatible_graphs_and_models_keep_the_existing_page(model, motifs, tm
 def test_unseen_class_is_shown_as_wrong(half_model, motifs, tmp_path):
     with pytest.warns(UserWarning, match="y has 1 class that the model was not fitted on, such as 'never': "):
         page = written(tmp_path, half_model, motifs[0][[1]], y=["never"])
-    assert '<td data-sort="never">never</td>' in page
-    assert "0 of 1" in page
+    assert "true: <b>never</b>" in page
+    assert "0 of 1 predictions are correct" in page
 
 
 def test_empty_graph_has_no_colors_and_a_single_node_does_not_fill_the_drawing(tmp_path):
@@ -456,7 +478,7 @@ def test_empty_graph_has_no_colors_and_a_single_node_does_not_fill_the_drawing(t
     model = GraphRidge(WL(), param_grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0, 2.0])
     page = written(tmp_path, model, graphs)
     assert "This graph has no nodes." in page
-    assert page.count('class="scale"') == 2
+    assert page.count('class="node ') == 3
     assert 'viewBox="-50.0 ' in page
 
 
@@ -483,3 +505,55 @@ def test_page_says_which_scale_contributions_add_up_on_and_shows_units_of_the_ta
     assert "on the scale of the targets: normal scores" in explanation._repr_html_()
     plain = GraphRidge(WL(normalize=False), param_grid={}, target_transform=None).fit(graphs, y)
     assert "scale of the targets" not in written(tmp_path, plain, graphs[:1])
+
+
+# -------------------------------------------------------------------- proteins
+
+
+@pytest.fixture(scope="module")
+def proteins():
+    """Return two helices side by side, with a gap in the numbers of the first, and one helix alone."""
+    turns = np.arange(24)
+    helix = np.column_stack([2.3 * np.cos(1.745 * turns), 2.3 * np.sin(1.745 * turns), 1.5 * turns])
+    places = [np.concatenate([helix, helix + np.array([9.0, 0, 0])]), helix]
+    names = [f"A/{number} LYS" for number in [*range(3, 15), *range(25, 37)]] + [f"B/{n}B GLU" for n in turns + 1]
+    edges = [np.argwhere(np.triu(squareform(pdist(place)) < 8, 1)).tolist() for place in places]
+    graphs = Graphs.from_edges(
+        edges,
+        n_nodes=[48, 24],
+        labels=[[name[-3:] for name in names], ["LYS"] * 24],
+        node_names=[names, [f"A/{number} MSE" for number in turns - 5]],
+        positions=places,
+    )
+    return graphs, GraphRidge(WL(), param_grid={}, cv=2).fit(graphs, [0.0, 1.0])
+
+
+def test_chains_are_moved_apart_and_named(proteins):
+    graphs, _ = proteins
+    places, chains = node_positions(graphs[0]), np.repeat([0, 1], 24)
+    across = np.linalg.norm(places[:, None] - places[None], axis=2)[chains == 0][:, chains == 1]
+    assert across.min() >= 0.09 * np.ptp(places, axis=0).max()
+    shift = (places[24:] - places[:24]).std(axis=0)  # chains keep their shape
+    assert shift.max() < 0.05 * np.ptp(places, axis=0).max()
+    assert re.findall(">(chain .)</text>", draw_graph(graphs[0], "")) == ["chain A", "chain B"]
+    assert "chain A" not in draw_graph(graphs[1], "")
+    assert "the chains moved apart" in describe_positions(graphs[0])
+
+
+def test_sequence_has_a_cell_for_each_residue_with_its_color(proteins, tmp_path):
+    graphs, model = proteins
+    page = written(tmp_path, model, graphs)
+    strips = [part.partition('<div class="result">')[0] for part in page.split('<div class="strip">')[1:]]
+    assert re.findall("<b>chain (.)</b>", strips[0]) == ["A", "B"]
+    assert "<b>" not in strips[1]
+    assert re.findall("<small>(.*?)</small>", strips[0]) == ["3", "11", "25", "31", "1B", "11B", "21B"]
+    assert re.findall("<small>(.*?)</small>", strips[1]) == ["-5", "1", "11"]
+    for strip, contributions in zip(strips, explain(model, graphs).node_contributions, strict=True):
+        cells = re.findall(r'<i class="node (\w+)[ \w]*" style="--s:(\d+)%" data-node="(\d+)">(\w)</i>', strip)
+        sides, strengths, nodes, letters = zip(*cells, strict=True)
+        assert [int(node) for node in nodes] == list(range(len(contributions)))
+        assert [side == "for" for side in sides] == (contributions > 0).tolist()
+        expected = 100 * np.abs(contributions) / np.abs(contributions).max()
+        np.testing.assert_allclose([float(strength) for strength in strengths], expected, atol=0.51)
+        assert set(letters) == ({"K", "E"} if len(contributions) == 48 else {"M"})
+    assert "Residues that contribute most" in page

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from treegram._core.text import counted, label_text
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs, as_graphs
@@ -329,22 +329,14 @@ class Explanation:
         -------
         list of dict
             One record for each, the largest mean absolute contribution first: ``kind`` ("feature", "column" or "label": all
-            nodes with this label), ``name``, ``mean_absolute`` and ``mean`` contribution to a decision, and ``n_graphs``, the
-            number of graphs to which it contributes. Labels include the contributions of trees: the kinds are different
-            views of the decisions, not parts of them.
+            nodes with this label), ``name``, ``words`` (the name in words, such as "at least two C bonded to O"),
+            ``mean_absolute`` and ``mean`` contribution to a decision, and ``n_graphs``, the number of graphs to which it
+            contributes. Labels include the contributions of trees: the kinds are different views of the decisions, not parts
+            of them.
         """
-        combine = np.array([self._contrast(i, output).combine for i in range(len(self.graphs))])
-        combine = combine.reshape(len(self.graphs), len(self.outputs))
-        records = []
-        for kind, (values, name_of) in self._summarized(combine).items():
-            sizes = np.asarray(abs(values).mean(axis=0)).ravel() if len(self.graphs) else np.zeros(values.shape[1])
-            for column in np.argsort(-sizes, kind="stable")[:n].tolist():
-                of_graphs = values[:, [column]].toarray().ravel()
-                if of_graphs.any():
-                    record = {"kind": kind, "name": name_of(column), "mean_absolute": float(sizes[column])}
-                    record |= {"mean": float(of_graphs.mean()), "n_graphs": int(np.count_nonzero(of_graphs))}
-                    records.append(record)
-        return sorted(records, key=lambda record: -record["mean_absolute"])
+        from treegram.explanations.export import summarize
+
+        return summarize(self, n, output)
 
     def to_html(
         self,
@@ -596,26 +588,6 @@ class Explanation:
     def _training_indices(self) -> Ints | None:
         """Position of each explained graph among the training graphs; -1 if it is not one of them."""
         return _find_in_training(self._parts)
-
-    def _summarized(self, combine: Floats) -> dict[str, tuple[Any, Callable[[int], str]]]:
-        """Return contributions to one decision for each graph, a matrix of graphs and columns for each kind, with names."""
-        tables: dict[str, tuple[Any, Callable[[int], str]]] = {}
-        if self._table is not None:
-            factors = zip(combine.T, self._table.values, strict=True)
-            first, *others = (sp.diags(of_graphs) @ values for of_graphs, values in factors)
-            tables["feature"] = (sum(others, first).tocsc(), self._table.name_of)
-        if self.column_names:
-            values = np.einsum("gco,go->gc", self._column_values, combine)[:, :-1]
-            tables["column"] = (sp.csc_matrix(values), self.column_names.__getitem__)
-        graphs = self.graphs
-        if graphs.labels is not None and len(graphs.label_values) > 1:
-            values = np.einsum("vo,vo->v", self._node_values, combine[graphs.graph_ids])
-            shape = (len(graphs), len(graphs.label_values))
-            tables["label"] = (
-                sp.csc_matrix((values, (graphs.graph_ids, graphs.labels)), shape),
-                lambda code: label_text(graphs.label_values[code]),
-            )
-        return tables
 
     def _squeeze(self, values: Floats) -> Floats:
         return values[..., 0] if len(self.outputs) == 1 else values

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from itertools import takewhile
+from itertools import groupby
+from string import ascii_letters
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,17 +13,17 @@ from markupsafe import Markup
 from treegram._core.html import render
 from treegram._core.optional import optional_module
 from treegram._core.types import Floats
+from treegram.explanations.words import Tree, label_words, parse_tree, split_edge
 from treegram.graphs import Graphs
-from treegram.graphs.drawing import draw_graph, node_label, node_name
+from treegram.graphs.drawing import residues_of
 
 MOLECULE_LIMIT = 1.4  # times the largest contribution: full colors would hide RDKit's black text
 _MOST_NUMBERS = 12  # values of a vector that are listed
 _MOST_TREE = 24  # nodes; larger trees are not drawn
-_MOLECULE_SIZE = (460, 340)
+_MOLECULE_SIZE = (400, 300)
 _FOR, _AGAINST = np.array([0.698, 0.094, 0.169]), np.array([0.129, 0.4, 0.675])  # red, blue
-_DARK = 0.55  # of the way from white to full color
-
-Tree = tuple[str, list["Tree"]]  # label of the root, and the trees below it
+_CODES = "ALA A ARG R ASN N ASP D CYS C GLN Q GLU E GLY G HIS H ILE I LEU L LYS K MET M MSE M PHE F PRO P SER S THR T TRP W TYR Y VAL V"
+LETTERS = dict(zip(_CODES.split()[::2], _CODES.split()[1::2], strict=True))  # of amino acids
 
 
 # -------------------------------------------------------------------- colors and words
@@ -51,28 +51,45 @@ def signed(value: float, digits: int = 3) -> str:
     return minus(f"{value:+.{digits}g}") if value else "0"
 
 
-def _describe_node(graph: Graphs, node: int, value: float) -> str:
-    """Return the name, the label, the vector and the contribution of a node, one per line."""
-    lines, label = [node_name(graph, node)], node_label(graph, node)
-    lines += [f"label: {label}"] if label else []
-    if graph.attributes is not None:
-        vector = graph.attributes[node].tolist()
-        names = graph.attribute_names or [f"column {column}" for column in range(len(vector))]
-        lines += [f"{name}: {minus(f'{value:.4g}')}" for name, value in zip(names, vector, strict=True)][:_MOST_NUMBERS]
-        lines += [f"and {len(vector) - _MOST_NUMBERS} more numbers"] if len(vector) > _MOST_NUMBERS else []
-    return "\n".join([*lines, f"contribution: {signed(value)}"])
+def node_words(graph: Graphs, node: int, noun: str = "node") -> tuple[str, str]:
+    """Return the name of a node, and its label in words unless it is a part of the name, or the same for all nodes."""
+    name = f"{noun} {node}" if graph.node_names is None else str(graph.node_names[node])
+    if graph.labels is None or len(graph.label_values) < 2:
+        return name, ""
+    label = label_words(graph.label_values[graph.labels[node]]).removeprefix("node labeled ")
+    return name, "" if graph.node_names is not None and label in name.split() else label
 
 
-def draw_explained(graph: Graphs, values: Floats, description: str) -> Markup:
-    """Draw a graph with its nodes colored by their contributions."""
-    limit = float(np.abs(values).max(initial=0.0))
-    return draw_graph(
-        graph,
-        description,
-        titles=[_describe_node(graph, node, value) for node, value in enumerate(values.tolist())],
-        fills=[hex_color(color) for color in contribution_colors(values, limit)],
-        is_dark=(np.abs(values) > _DARK * limit).tolist(),
-    )
+def describe_nodes(graph: Graphs, values: Floats, noun: str = "node") -> list[str]:
+    """Return the name, the label, the vector and the contribution of each node, one per line."""
+    names = graph.attribute_names or [f"column {column}" for column in range(graph.n_attributes)]
+    texts = []
+    for node, value in enumerate(values.tolist()):
+        name, label = node_words(graph, node, noun)
+        lines = [name, f"label: {label}"] if label else [name]
+        vector = [] if graph.attributes is None else graph.attributes[node, :_MOST_NUMBERS].tolist()
+        lines += [f"{name}: {minus(f'{number:.4g}')}" for name, number in zip(names, vector, strict=False)]
+        lines += [f"and {len(names) - _MOST_NUMBERS} more numbers"] if len(names) > _MOST_NUMBERS else []
+        texts.append("\n".join([*lines, f"contribution: {signed(value)}"]))
+    return texts
+
+
+def strengths_of(values: Floats) -> Floats:
+    """Divide contributions by the largest."""
+    return values / (float(np.abs(values).max(initial=0.0)) or 1.0)
+
+
+def sequence_strip(graph: Graphs) -> list[tuple[str, list[tuple[str, list[tuple[int, str]]]]]]:
+    """Return the chains of a protein with residues grouped by tens: the number of the first, and nodes with one-letter codes."""
+    strip = []
+    for chain, members in groupby(enumerate(residues_of(graph)), key=lambda member: member[1][0]):
+        residues = [(node, number, LETTERS.get(name, "X")) for node, (_, number, name) in members]
+        groups = [
+            list(group)
+            for _, group in groupby(residues, key=lambda residue: (int(residue[1].rstrip(ascii_letters)) - 1) // 10)
+        ]
+        strip.append((chain, [(group[0][1], [(node, letter) for node, _, letter in group]) for group in groups]))
+    return strip
 
 
 # -------------------------------------------------------------------- trees
@@ -94,43 +111,12 @@ def tree_layout(
             roots.append(x)
         x = 0.5 * (roots[0] + roots[-1]) if roots else left
         for child_x, child in zip(roots, children, strict=True):
-            edges.append(((x, -depth), (child_x, -depth - 1), _split_edge(child[0])[0]))
-        nodes.append((_split_edge(label)[1] if depth else label, x, -depth))
+            edges.append(((x, -depth), (child_x, -depth - 1), split_edge(child[0])[0]))
+        nodes.append((split_edge(label)[1] if depth else label, x, -depth))
         return x, max(right, left + 1.0)
 
-    place(_parse_tree(name), 0, 0.0)
+    place(parse_tree(name), 0, 0.0)
     return nodes, edges
-
-
-def _split_edge(label: str) -> tuple[str, str]:
-    """Split off the label of the edge above a node, if any."""
-    edge, colon, node = label.partition(":")
-    return (edge, node) if colon else ("", label)
-
-
-def _parse_tree(name: str) -> Tree:
-    tokens = re.findall(r'"(?:[^"\\]|\\.)*"|[(),]|[^"(),]+|"', name)  # quoted labels are one token
-
-    def read_words() -> str:
-        words = list(takewhile(lambda token: token not in "(),", tokens))
-        del tokens[: len(words)]
-        return "".join(words)
-
-    def read_tree() -> Tree:
-        label, children = read_words().strip(), []
-        if tokens[:1] == ["("]:
-            while tokens.pop(0) != ")":  # an opening parenthesis or a comma
-                children.append(read_tree())
-            label += read_words().rstrip()  # WLOA's number, such as " #2"
-        return label, [child for child in children if child != ("", [])]
-
-    try:
-        root = read_tree()
-    except IndexError:
-        root = ("", [])
-    if tokens or not root[0]:
-        raise ValueError(f"name must be one tree such as 'C(N,C(O))'; got {name!r}.")
-    return root
 
 
 def draw_tree(name: str) -> Markup | None:
@@ -190,33 +176,37 @@ def check_molecule(molecule: Any, graph: Graphs, argument: str) -> Any:
 def molecule_picture(
     molecule: Any, graph: Graphs, values: Floats | None, description: str, marked: tuple[int, ...] = ()
 ) -> Markup:
-    """Draw a molecule with RDKit; with values, its atoms get descriptions."""
-    strengths = np.zeros(graph.n_nodes) if values is None else values
-    root = ElementTree.fromstring(draw_molecule(molecule, strengths, "SVG", _MOLECULE_SIZE, marked))
+    """Draw a molecule with RDKit, in the color of text; with values, its atoms get colors and descriptions."""
+    text = draw_molecule(molecule, values, "SVG", _MOLECULE_SIZE, marked)
+    root = ElementTree.fromstring(text.replace("#000000", "currentColor"))
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         element.attrib = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
-        atom_class = re.fullmatch(r"atom-(\d+)", element.attrib.get("class", ""))
-        if element.tag == "ellipse" and atom_class and values is not None:
-            atom = int(atom_class[1])
-            element.attrib |= {"class": "node", "data-node": str(atom)}
-            title = ElementTree.SubElement(element, "title")
-            title.text = _describe_node(graph, atom, values[atom])
+    if values is not None:
+        titles, strengths = describe_nodes(graph, values, "atom"), strengths_of(values)
+        for ellipse in root.iter("ellipse"):
+            atom = int(ellipse.attrib["class"].removeprefix("atom-"))
+            side = "for" if strengths[atom] > 0 else "against"
+            style = f"--s:{100 * abs(strengths[atom]):.0f}%"
+            ellipse.attrib |= {"class": f"node {side}", "style": style, "data-node": str(atom)}
+            ElementTree.SubElement(ellipse, "title").text = titles[atom]
     root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": description, "class": "molecule"}
     return Markup(ElementTree.tostring(root, encoding="unicode"))
 
 
 def draw_molecule(
-    molecule: Any, values: Floats, canvas: str, size: tuple[int, int], marked: tuple[int, ...] = ()
+    molecule: Any, values: Floats | None, canvas: str, size: tuple[int, int], marked: tuple[int, ...] = ()
 ) -> Any:
     """Draw a molecule on a canvas, "SVG" (returns str) or "Cairo" (returns PNG bytes); ``marked`` atoms show their numbers."""
     draw = _rdkit("Chem.Draw.rdMolDraw2D")
     drawer = getattr(draw, f"MolDraw2D{canvas}")(*size)
     options = drawer.drawOptions()
     options.useBWAtomPalette()  # colors show contributions
+    options.clearBackground = canvas != "SVG"
     options.fillHighlights = True
     options.highlightRadius = 0.42
-    options.fixedBondLength = size[0] / 8  # at most: a small molecule does not fill the picture
+    options.fixedBondLength = size[0] / 7  # at most: a small molecule does not fill the picture
+    values = np.zeros(0) if values is None else values
     colors = contribution_colors(values, MOLECULE_LIMIT * float(np.abs(values).max(initial=0.0)))
     prepared = draw.PrepareMolForDrawing(molecule, kekulize=True, addChiralHs=False)
     for atom in marked:

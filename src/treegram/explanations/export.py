@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from treegram._core.text import label_text
 from treegram._core.types import Floats
 from treegram.exceptions import ParameterError
 from treegram.explanations.drawing import check_molecule
+from treegram.explanations.words import column_words, feature_words, label_words
 from treegram.graphs import Graphs
 from treegram.graphs.proteins import open_structure
 
@@ -65,20 +66,24 @@ def _node_columns(explanation: Explanation) -> tuple[Any, dict[str, Any], Floats
 
 def _column_columns(explanation: Explanation) -> tuple[Any, dict[str, Any], Floats]:
     n_graphs, names = len(explanation.graphs), np.array(explanation.column_names, dtype=object)
-    return np.repeat(np.arange(n_graphs), len(names)), {"name": np.tile(names, n_graphs)}, explanation._column_values
+    words = np.array([column_words(name) for name in names], dtype=object)
+    columns = {"name": np.tile(names, n_graphs), "words": np.tile(words, n_graphs)}
+    return np.repeat(np.arange(n_graphs), len(names)), columns, explanation._column_values
 
 
 def _feature_columns(explanation: Explanation) -> tuple[Any, dict[str, Any], Floats]:
     """Return the features that contribute to any output of a graph."""
     table = explanation._table
     if table is None or not sum(values.nnz for values in table.values):
-        return np.zeros(0, np.int64), {"name": np.zeros(0, dtype=object)}, np.zeros((0, len(explanation.outputs)))
+        nothing = np.zeros(0, dtype=object)
+        return np.zeros(0, np.int64), {"name": nothing, "words": nothing}, np.zeros((0, len(explanation.outputs)))
     is_used = sum((abs(values) for values in table.values), sp.csr_matrix(table.values[0].shape))
     ids, used = is_used.nonzero()
     columns, positions = np.unique(used, return_inverse=True)
     names = np.array([table.name_of(column) for column in columns.tolist()], dtype=object)
     values = np.stack([np.asarray(values[ids, used]).ravel() for values in table.values], axis=1)
-    return ids, {"name": names[positions]}, values
+    words = np.array([feature_words(name) for name in names], dtype=object)
+    return ids, {"name": names[positions], "words": words[positions]}, values
 
 
 def _graph_columns(explanation: Explanation) -> tuple[Any, dict[str, Any], Floats]:
@@ -97,6 +102,45 @@ def _graph_columns(explanation: Explanation) -> tuple[Any, dict[str, Any], Float
     columns |= {} if names is None else {"name": np.tile(np.asarray(names, dtype=object), n_graphs)}
     columns["similarity"] = explanation._similarities.ravel()
     return np.repeat(np.arange(n_graphs), n_training), columns, values.reshape(n_graphs * n_training, -1)
+
+
+def summarize(explanation: Explanation, n: int, output: int | None) -> list[dict[str, Any]]:
+    """Return what matters across all explained graphs; see :meth:`treegram.Explanation.summary`."""
+    n_graphs = len(explanation.graphs)
+    combine = np.array([explanation._contrast(i, output).combine for i in range(n_graphs)])
+    records = []
+    for kind, values, name_of in _kinds(explanation, combine.reshape(n_graphs, len(explanation.outputs))):
+        sizes = np.asarray(abs(values).sum(axis=0)).ravel() / max(n_graphs, 1)
+        for column in np.argsort(-sizes, kind="stable")[:n].tolist():
+            of_graphs = values[:, [column]].toarray().ravel()
+            if of_graphs.any():
+                name, words = name_of(column)
+                record = {"kind": kind, "name": name, "words": words, "mean_absolute": float(sizes[column])}
+                record |= {"mean": float(of_graphs.mean()), "n_graphs": int(np.count_nonzero(of_graphs))}
+                records.append(record)
+    return sorted(records, key=lambda record: -record["mean_absolute"])
+
+
+def _kinds(
+    explanation: Explanation, combine: Floats
+) -> Iterator[tuple[str, sp.csc_matrix, Callable[[int], tuple[str, str]]]]:
+    """Yield for each kind the contributions to one decision for each graph, and the name of a column, also in words."""
+    table, names, graphs = explanation._table, explanation.column_names, explanation.graphs
+    if table is not None:
+        values = sum(sp.diags(of_graphs) @ values for of_graphs, values in zip(combine.T, table.values, strict=True))
+        yield "feature", sp.csc_matrix(values), lambda column: (name := table.name_of(column), feature_words(name))
+    if names:
+        values = np.einsum("gco,go->gc", explanation._column_values, combine)[:, :-1]
+        yield "column", sp.csc_matrix(values), lambda column: (names[column], column_words(names[column]))
+    if graphs.labels is not None and len(graphs.label_values) > 1:
+        values = np.einsum("vo,vo->v", explanation._node_values, combine[graphs.graph_ids])
+        shape = (len(graphs), len(graphs.label_values))
+        values = sp.csc_matrix((values, (graphs.graph_ids, graphs.labels)), shape)
+        yield (
+            "label",
+            values,
+            lambda code: (label_text(graphs.label_values[code]), label_words(graphs.label_values[code])),
+        )
 
 
 # -------------------------------------------------------------------- structures of proteins

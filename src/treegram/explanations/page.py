@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import inspect
+import math
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -27,26 +28,25 @@ from treegram._core.types import Floats
 from treegram.exceptions import ParameterError
 from treegram.explanations.contributions import Contrast, Explanation, split_model
 from treegram.explanations.drawing import (
-    MOLECULE_LIMIT,
     check_molecule,
-    contribution_colors,
-    draw_explained,
+    describe_nodes,
     draw_tree,
-    hex_color,
     minus,
     molecule_picture,
+    node_words,
     read_molecule,
+    sequence_strip,
     signed,
+    strengths_of,
 )
-from treegram.graphs import Graphs
-from treegram.graphs.drawing import describe_positions, draw_graph, node_label, node_name
+from treegram.explanations.words import column_words, feature_words, split_feature
+from treegram.graphs.drawing import describe_positions, draw_graph, residues_of
 from treegram.graphs.molecules import MoleculeGraphs
 
 _PACKAGE = "treegram.explanations"
-_N_NODES, _N_FEATURES, _N_COLUMNS, _N_SIMILAR, _N_SUMMARY = 6, 6, 6, 6, 12
+_N_NODES, _N_FEATURES, _N_COLUMNS, _N_SIMILAR, _N_SUMMARY = 6, 6, 6, 6, 8
 _MOST_CONTRASTS = 9  # classes to compare the predicted one with on the page
-_LONGEST_NAME = 90  # characters of a feature's name that are shown
-_MOST_THUMBNAIL = 250  # nodes; larger training graphs are not drawn
+_MOST_THUMBNAIL = 100  # nodes; larger training graphs are not drawn
 
 
 def write_page(
@@ -63,33 +63,33 @@ def write_page(
     graphs, n = explanation.graphs, len(explanation.graphs)
     if not n:
         raise ParameterError("X of explain must have at least one graph for a page; it has none.")
-    names = [f"Graph {i}" for i in range(n)] if graphs.graph_names is None else graphs.graph_names.tolist()
     molecules = _check_molecules(explanation, molecules)
     targets = _check_targets(explanation, y)
-    find_similar = _similar_graphs(explanation, are_molecules=molecules is not None)
+    are_residues = all(residues_of(graph) for graph in graphs)
+    nouns = ("molecule", "atom") if molecules else ("structure", "residue") if are_residues else ("graph", "node")
+    names = [f"{nouns[0].title()} {i}" for i in range(n)] if graphs.graph_names is None else graphs.graph_names.tolist()
+    find_similar = _similar_graphs(explanation, nouns)
     certainty, certainties = _certainties(explanation)
     cards = []
     with one_blas_thread():  # layouts are many small problems
         for i in track(range(n), n, "pictures"):
-            card = _card(explanation, i, None if molecules is None else molecules[i])
-            card |= {"index": i, "name": str(names[i]), "certainty": certainties[i], "similar": find_similar(i)}
-            card["truth"] = "" if targets is None else _shown(targets[i])
-            card["verdict"] = _verdict(explanation, i, targets)
+            card = _card(explanation, i, None if molecules is None else molecules[i], nouns[1])
+            card |= {"index": i, "name": str(names[i]), "similar": find_similar(i)}
+            card |= _prediction(explanation, i, certainties[i], targets)
             cards.append(card)
     sides = {(card["contrasts"][0]["above"], card["contrasts"][0]["below"]) for card in cards}
-    limit = 1.0 if molecules is None else MOLECULE_LIMIT
     script = (resources.files(_PACKAGE) / "templates" / "page.js").read_text("utf-8")
     page = render(
         _PACKAGE,
         "explanation.html",
         cards=cards,
         certainty=certainty,
-        color_stops=[hex_color(color) for color in contribution_colors(np.linspace(-1, 1, 21), limit)],
         counted=counted,
-        has_truth=targets is not None,
         explanation=explanation,
         is_classifier=explanation._is_classifier,
-        matters=[{**record, "drawn": _draw_name(record["name"])} for record in explanation.summary(_N_SUMMARY)],
+        matters=_matters(explanation, nouns),
+        nouns=nouns,
+        score=_score(explanation, targets),
         script=Markup(script),
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         sides=sides.pop() if len(sides) == 1 else None,
@@ -162,7 +162,7 @@ def _check_molecules(explanation: Explanation, molecules: Sequence[Any] | None) 
 # -------------------------------------------------------------------- one graph
 
 
-def _split_decision(explanation: Explanation, i: int, contrast: Contrast) -> dict[str, Any]:
+def _split_decision(explanation: Explanation, i: int, contrast: Contrast, noun: str = "node") -> dict[str, Any]:
     """Return a decision, the contributions of its nodes and columns, and those that contribute most."""
     graph = explanation.graphs[i]
     values = explanation._node_values_of(i, contrast)
@@ -170,7 +170,7 @@ def _split_decision(explanation: Explanation, i: int, contrast: Contrast) -> dic
     intercept = float(explanation.intercept @ contrast.combine)
     top = np.argsort(-np.abs(values), kind="stable")[:_N_NODES].tolist()
     top_columns = np.argsort(-np.abs(columns[:-1]), kind="stable")[:_N_COLUMNS].tolist()
-    nodes = [(v, *_node_words(graph, v), float(values[v])) for v in top]
+    nodes = [(v, *node_words(graph, v, noun), float(values[v])) for v in top]
     return {
         "above": contrast.above,
         "below": contrast.below,
@@ -183,39 +183,35 @@ def _split_decision(explanation: Explanation, i: int, contrast: Contrast) -> dic
         "slope": None if explanation.target_scale is None else float(explanation.slopes[i]),
         "top": tuple(top),
         "nodes": nodes,
-        "columns": [(explanation.column_names[c], float(columns[c])) for c in top_columns if columns[c]],
-        "strongest": ", ".join(f"{name} ({label})" if label else name for _, name, label, _ in nodes[:3]),
+        "columns": [(column_words(explanation.column_names[c]), float(columns[c])) for c in top_columns if columns[c]],
+        "strongest": ", ".join(f"{name} {label}".strip() for _, name, label, _ in nodes[:3]),
     }
 
 
-def _node_words(graph: Graphs, node: int) -> tuple[str, str]:
-    """Return the name of a node, and its label unless that is a word of the name."""
-    name, label = node_name(graph, node), node_label(graph, node)
-    return name, "" if graph.node_names is not None and label in name.split() else label
-
-
-def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
+def _card(explanation: Explanation, i: int, molecule: Any, noun: str) -> dict[str, Any]:
     """Return all decisions about a graph that the page can show, the default first, and a picture of it."""
     graph, table = explanation.graphs[i], explanation._table
     contrasts = []
     for contrast in islice(explanation._contrasts(i), _MOST_CONTRASTS):
-        decision = _split_decision(explanation, i, contrast)
+        decision = _split_decision(explanation, i, contrast, noun)
         top = None if table is None else table.top(i, contrast.combine, _N_FEATURES)
-        decision["features"] = None if top is None else [(*_draw_name(name), value) for name, value in top]
+        decision["features"] = None if top is None else [(_draw_feature(name), value) for name, value in top]
         contrasts.append(decision)
     first = contrasts[0]
     words = "; ".join(f"{name} {label} {signed(value)}" for _, name, label, value in first["nodes"][:3])
     description = f"Graph with {counted(graph.n_nodes, 'node')}. Strongest: {words or 'none'}."
     if molecule is None:
-        picture, positions = draw_explained(graph, first["values"], description), describe_positions(graph)
+        titles, strengths = describe_nodes(graph, first["values"]), strengths_of(first["values"])
+        picture = draw_graph(graph, description, titles=titles, strengths=strengths)
     else:
-        picture, positions = molecule_picture(molecule, graph, first["values"], description, first["top"]), ""
+        picture = molecule_picture(molecule, graph, first["values"], description, first["top"])
     return {
         "graph": graph,
-        "prediction": _shown(explanation.predictions[i]),
         "contrasts": contrasts,
         "picture": picture,
-        "positions": positions,
+        "positions": "" if molecule else describe_positions(graph),
+        "strengths": strengths_of(first["values"]).tolist(),
+        "strip": sequence_strip(graph),
         "numbers": ";".join(_join_numbers(decision["values"]) for decision in contrasts),
     }
 
@@ -224,23 +220,54 @@ def _join_numbers(values: Floats) -> str:
     return " ".join(f"{value:.4g}" for value in values.tolist())
 
 
-def _draw_name(name: str) -> tuple[str, str, Markup | None]:
-    """Return a feature's name, a short version of it, and a picture if it is a tree."""
-    kernel, colon, rest = name.partition(": ")
-    short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 30]} … {name[-25:]}"
-    return name, short, draw_tree(rest if colon and kernel.isidentifier() else name)
+def _draw_feature(name: str) -> dict[str, Any]:
+    """Return the name of a feature, its words, and a picture if it is a tree of two steps or more, which words describe badly."""
+    tree, _ = split_feature(name)
+    return {"name": name, "words": feature_words(name), "picture": draw_tree(tree) if tree.count("(") > 1 else None}
 
 
-def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> str:
-    """Return "correct" or "wrong" if known; a prediction for a training graph is neither."""
-    if explanation.in_training is not None and explanation.in_training[i]:
-        return "training graph"
-    if targets is None or not explanation._is_classifier:
-        return ""
-    return "correct" if explanation.predictions[i] == targets[i] else "wrong"
+def _prediction(
+    explanation: Explanation, i: int, certainty: float | None, targets: NDArray[Any] | None
+) -> dict[str, Any]:
+    """Return a prediction, how certain it is, the truth, and whether they agree, as text and as numbers to sort by."""
+    value, truth = explanation.predictions[i], None if targets is None else targets[i]
+    is_known = explanation.in_training is not None and explanation.in_training[i]
+    is_number, verdict = not explanation._is_classifier, "training graph" if is_known else ""
+    if truth is not None and not is_number and not is_known:
+        verdict = "correct" if value == truth else "wrong"
+    digits = max(0, 1 - math.floor(math.log10(certainty))) if is_number and certainty else None
+    text = "" if certainty is None else f"± {certainty:.{digits or 0}f}" if is_number else _percent(certainty)
+    return {
+        "prediction": _shown(value, digits),
+        "number": value if is_number else None,
+        "certainty": text,
+        "certainty_number": certainty,
+        "truth": "" if truth is None else _shown(truth, digits),
+        "error": abs(float(value) - float(truth)) if is_number and truth is not None else None,
+        "verdict": verdict,
+    }
 
 
-def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callable[[int], list[dict[str, Any]]]:
+def _score(explanation: Explanation, targets: NDArray[Any] | None) -> str:
+    """Return how good the predictions for graphs outside the training data are, in words."""
+    n = len(explanation.graphs)
+    is_new = np.ones(n, dtype=bool) if explanation.in_training is None else ~explanation.in_training
+    words = (
+        []
+        if is_new.all()
+        else [f"{n - is_new.sum()} of {n} were in the training data and cannot show how good the model is"]
+    )
+    if targets is not None and is_new.any():
+        of = "" if is_new.all() else " for the others"
+        predictions, truths = explanation.predictions[is_new], targets[is_new]
+        if explanation._is_classifier:
+            words.append(f"{(predictions == truths).sum()} of {is_new.sum()} predictions{of} are correct")
+        else:
+            words.append(f"mean absolute error{of}: {np.abs(predictions - truths).mean():.3g}")
+    return "; ".join(words)
+
+
+def _similar_graphs(explanation: Explanation, nouns: tuple[str, str]) -> Callable[[int], list[dict[str, Any]]]:
     """Return a function that lists the training graphs most similar to an explained graph, with pictures."""
     # Draw the original graphs if any kernel sees them without a transformer.
     part = next((part for part in explanation._parts if part.graphs is explanation.graphs), explanation._parts[0])
@@ -249,12 +276,12 @@ def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callabl
     def draw(number: int, name: str | None) -> Markup:
         position = number if part.numbers is None else int(np.flatnonzero(part.numbers == number)[0])
         graph = part.kernel.graphs_[position]
-        molecule = read_molecule(name, graph) if are_molecules else None
+        molecule = read_molecule(name, graph) if nouns[0] == "molecule" else None
         if molecule is not None:
             return molecule_picture(molecule, graph, None, f"The molecule {name}")
         if graph.n_nodes > _MOST_THUMBNAIL:
-            return Markup(f"<p>{counted(graph.n_nodes, 'node')}</p>")
-        return draw_graph(graph, f"Training graph with {counted(graph.n_nodes, 'node')}", size=1.5)
+            return Markup(f'<p class="undrawn">{counted(graph.n_nodes, nouns[1])}</p>')
+        return draw_graph(graph, f"Training graph with {counted(graph.n_nodes, nouns[1])}", size=1.5)
 
     def find(i: int) -> list[dict[str, Any]]:
         return [
@@ -273,21 +300,38 @@ def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callabl
 # -------------------------------------------------------------------- the whole page
 
 
-def _shown(value: Any) -> str:
+def _matters(explanation: Explanation, nouns: tuple[str, str]) -> list[tuple[str, list[tuple[dict[str, Any], float]]]]:
+    """Return what matters across all graphs: a title and the largest contributions for each kind."""
+    titles = {"label": f"Kinds of {nouns[1]}s", "feature": "Features", "column": f"Numbers of the whole {nouns[0]}"}
+    records = explanation.summary(_N_SUMMARY)
+    lists = {kind: [record for record in records if record["kind"] == kind] for kind in titles}
+    drawn = {
+        kind: [
+            (record | _draw_feature(record["name"]) if kind == "feature" else record, record["mean"])
+            for record in records
+        ]
+        for kind, records in lists.items()
+    }
+    return [(titles[kind], items) for kind, items in drawn.items() if items]
+
+
+def _shown(value: Any, digits: int | None = None) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
-    return minus(f"{plain:.4g}") if isinstance(plain, float) else str(plain)
+    return (
+        minus(f"{plain:.4g}" if digits is None else f"{plain:.{digits}f}") if isinstance(plain, float) else str(plain)
+    )
 
 
-def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
+def _certainties(explanation: Explanation) -> tuple[str, list[float | None]]:
     """Return "probability", "standard deviation" or "", and its value for each graph."""
     model, X = explanation._model, explanation._X
     if "return_std" in inspect.signature(split_model(model)[-1].predict).parameters:
-        return "standard deviation", [f"± {value:.3g}" for value in model.predict(X, return_std=True)[1].tolist()]
+        return "standard deviation", model.predict(X, return_std=True)[1].tolist()
     if not hasattr(model, "predict_proba"):
-        return "", [""] * len(explanation.graphs)
+        return "", [None] * len(explanation.graphs)
     rows = model.predict_proba(X)
     columns = np.searchsorted(model.classes_, explanation.predictions)
-    return "probability", [_percent(value) for value in rows[np.arange(len(rows)), columns].tolist()]
+    return "probability", rows[np.arange(len(rows)), columns].tolist()
 
 
 def _weights(explanation: Explanation) -> list[tuple[float, str]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
 from markupsafe import Markup
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist, squareform
@@ -28,6 +30,8 @@ _GAP = 1.5  # hops between components, in addition to half the largest diameter
 _NEAR = 0.6
 _LONG = 40  # hops from the first node of a chain to the farthest: beyond this, it would be a thin line
 _SPAN = 100.0  # length of a picture's longer side
+_MARK = 4.5  # size of the names of chains
+_MOST_MOVES = 40  # of chains away from each other
 _PACKAGE = "treegram.graphs"
 _MOST_PICTURES = 4  # in notebooks
 _MOST_SHOWN = 60  # nodes of a graph that is drawn in notebooks
@@ -42,7 +46,9 @@ def node_positions(graph: Graphs) -> Floats:
     layout = _choose_layout(graph)
     if layout == "hops":
         return _separate(hop_layout(graph))
-    return _separate(_row_layout(graph.n_nodes) if layout == "rows" else _project(_coordinates(graph)))
+    if layout == "rows":
+        return _separate(_row_layout(graph.n_nodes))
+    return _separate(_project(_coordinates(graph), [chain for chain, _, _ in residues_of(graph)]))
 
 
 def describe_positions(graph: Graphs) -> str:
@@ -54,6 +60,8 @@ def describe_positions(graph: Graphs) -> str:
         return "Nodes are in rows, in their order in the graph."
     if _coordinates(graph).shape[1] == 2:
         return "Nodes are at their coordinates."
+    if len({chain for chain, _, _ in residues_of(graph)}) > 1:
+        return "Residues are at their coordinates, seen from a side that shows the chains next to each other, and the chains moved apart."
     return (
         "Nodes are at their coordinates, projected to their first two principal components and moved apart where they "
         "overlap."
@@ -108,13 +116,28 @@ def _row_layout(n_nodes: int) -> Floats:
     return np.column_stack([np.where(row % 2, width - 1 - column, column), -row]).astype(np.float64)
 
 
-def _project(coordinates: Floats) -> Floats:
-    """Return two coordinates as they are, and the first two principal components of more."""
+def _project(coordinates: Floats, chains: Sequence[str]) -> Floats:
+    """Return two coordinates as they are; of more, those that show chains apart, if there are several, and principal components."""
     if coordinates.shape[1] == 2:
         return coordinates
     centered = coordinates - coordinates.mean(axis=0)
-    positions: Floats = centered @ np.linalg.svd(centered, full_matrices=False)[2][:2].T
+    numbers = np.unique(chains, return_inverse=True)[1] if chains else np.zeros(len(centered), np.int64)
+    centers = np.stack([centered[numbers == number].mean(axis=0) for number in range(numbers.max() + 1)])
+    apart = np.linalg.svd(centers - centers.mean(axis=0))[2][: min(2, len(centers) - 1)]
+    within = np.linalg.svd(centered - centered @ apart.T @ apart, full_matrices=False)[2]
+    axes = np.concatenate([apart, within])[:2].T
+    positions, moves = centered @ axes, (centers @ axes)[numbers]
+    gap = 0.1 * float(np.ptp(positions, axis=0).max())
+    for _ in range(_MOST_MOVES if len(centers) > 1 else 0):
+        if all(_distance(positions, numbers == number) >= gap for number in range(len(centers))):
+            break
+        positions = positions + 0.1 * moves
     return positions
+
+
+def _distance(positions: Floats, is_inside: NDArray[np.bool_]) -> float:
+    """Return the smallest distance between the nodes of a chain and all others."""
+    return float(cKDTree(positions[~is_inside]).query(positions[is_inside])[0].min())
 
 
 def _node_radius(n_nodes: int) -> float:
@@ -180,15 +203,23 @@ def _scale_classically(distances: Floats) -> Floats:
 
 
 def node_label(graph: Graphs, node: int) -> str:
-    """Return the label of a node, or "" if there are none or all are the same."""
+    """Return the label of a node, of a tuple its first part, or "" if there are none or all are the same."""
     if graph.labels is None or len(graph.label_values) < 2:
         return ""
-    return label_text(graph.label_values[graph.labels[node]])
+    label = graph.label_values[graph.labels[node]]
+    return str(label[0]) if isinstance(label, tuple) and label else label_text(label)
 
 
 def node_name(graph: Graphs, node: int) -> str:
     """Return the name of a node, or its number."""
     return f"node {node}" if graph.node_names is None else str(graph.node_names[node])
+
+
+def residues_of(graph: Graphs) -> list[tuple[str, str, str]]:
+    """Return chain, number and name of each residue, from node names such as "A/141B CYS"; [] for other graphs."""
+    names = map(str, () if graph.node_names is None else graph.node_names)
+    matches = [re.fullmatch(r"(.*)/(-?\d+\w?) (\S+)", name) for name in names]
+    return [(match[1], match[2], match[3]) for match in matches if match] if all(matches) else []
 
 
 def draw_graph(
@@ -197,13 +228,13 @@ def draw_graph(
     *,
     titles: Sequence[str] | None = None,
     fills: Sequence[str] | None = None,
-    is_dark: Sequence[bool] | None = None,
+    strengths: Floats | None = None,
     size: float = 1.0,
 ) -> Markup:
     """Return a picture as SVG.
 
-    Nodes show their title when hovered over (by default the label), are filled with a color (by default white), and have
-    their label in white where the color is dark; ``size`` scales them.
+    Nodes show their title when hovered over (by default the label), and are filled with a color (by default white, or that of a
+    strength from -1 to 1, by the stylesheet of pages); ``size`` scales them. Chains of residues are named.
     """
     n_nodes = graph.n_nodes
     if not n_nodes or n_nodes > (MOST_HOPS if _choose_layout(graph) == "hops" else MOST_NODES):
@@ -219,12 +250,17 @@ def draw_graph(
         labels if n_nodes <= MOST_LABELED else [""] * n_nodes,
         [radius * min(1.15, 2.4 / max(len(label), 1)) for label in labels],
         titles or labels,
-        fills or ["#ffffff"] * n_nodes,
-        [False] * n_nodes if is_dark is None else is_dark,
+        fills or [""] * n_nodes,
+        [None] * n_nodes if strengths is None else strengths.tolist(),
         strict=True,
     )
-    ends = positions[graph.edges()]
+    edges, chains = graph.edges(), np.array([chain for chain, _, _ in residues_of(graph)])
+    ends = positions[edges]
+    is_contact = (np.abs(edges[:, 0] - edges[:, 1]) != 1) & (len(chains) > 0)
+    marks = [(name, *_top(positions[chains == name], radius)) for name in np.unique(chains).tolist()]
+    marks = marks if len(marks) > 1 else []
     low, high = positions.min(axis=0) - 2.2 * radius - 1, positions.max(axis=0) + 2.2 * radius + 1
+    low[1] -= _MARK if marks else 0
     if n_nodes == 1:  # it would fill the picture
         low[0], high[0] = -0.5 * _SPAN, 0.5 * _SPAN
     picture = render(
@@ -236,10 +272,18 @@ def draw_graph(
         radius=radius,
         line=min(0.7, 0.22 * radius),
         nodes=nodes,
-        edges=ends.reshape(-1, 4),
+        edges=ends[~is_contact].reshape(-1, 4),
+        contacts=ends[is_contact].reshape(-1, 4),
         arrows=[_arrow(start, end, radius) for start, end in ends if np.any(start != end)] if graph.directed else [],
+        marks=marks,
+        mark_size=_MARK,
     )
     return Markup(picture)
+
+
+def _top(positions: Floats, radius: float) -> tuple[float, float]:
+    """Return the middle of the upper rim of some nodes."""
+    return float(positions[:, 0].mean()), float(positions[:, 1].min() - 2 * radius - 0.5 * _MARK)
 
 
 def _fit(positions: Floats) -> Floats:
@@ -295,6 +339,5 @@ def _draw_labels(graph: Graphs) -> Markup:
         "",
         titles=[f"{node_name(graph, node)}{label}" for node, label in enumerate(labels)],
         fills=[_COLORS[code % len(_COLORS)] for code in codes],
-        is_dark=[True] * len(codes),
         size=1.6,
     )
