@@ -197,8 +197,9 @@ class ColumnBlock(Block):
 
     def _cells(self, above: NDArray[np.bool_]) -> Ints:
         """Return the column of each graph's cell for each draw, (n_graphs, n_draws)."""
-        sums = np.add.reduceat(above * self.cut_keys.astype(np.int32), self.starts[:-1], axis=1)
-        cells: Ints = sums % N_CELLS + N_CELLS * np.arange(len(self.starts) - 1)
+        n_draws, n_cuts = len(self.starts) - 1, len(self.cut_keys)
+        keys = sp.csr_matrix((self.cut_keys, np.arange(n_cuts), self.starts), (n_draws, n_cuts), dtype=np.int32)
+        cells: Ints = (keys @ above.T).T % N_CELLS + N_CELLS * np.arange(n_draws)
         return cells
 
     def _column_parts(self, graphs: Graphs, weights: Floats) -> tuple[Floats, Floats, list[str]]:
