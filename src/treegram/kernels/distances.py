@@ -7,10 +7,11 @@ from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.optional import optional_module
 from treegram._core.params import NOTHING, Allowed, Checked, Instance, Whole, check_value, parameters
 from treegram._core.text import suggest

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -155,7 +156,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
             rows: Floats = solve_triangular(self._factor, columns.T, lower=True, check_finite=False).T
             return np.ascontiguousarray(rows)
 
-    def get_feature_names_out(self, input_features: object = None) -> Any:  # noqa: ARG002 (scikit-learn's signature)
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002 (scikit-learn's signature)
         """Return a name for each column.
 
         Parameters
