@@ -55,7 +55,7 @@ def test_public_names_exist_are_documented_and_imported_for_type_checkers():
 
 def test_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match=r"'treegram.study' has no attribute 'Studdy'"):
-        treegram.study.Studdy  # noqa: B018
+        treegram.study.Studdy  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_study_run_from_python_is_recorded(store):

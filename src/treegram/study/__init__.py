@@ -40,11 +40,13 @@ _HOMES = {
 __all__ = sorted(name for names in _HOMES.values() for name in names)
 
 
-def __getattr__(name: str) -> Any:
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"treegram.study.{module}"), name)
-    raise AttributeError(f"module 'treegram.study' has no attribute {name!r}")
+if not TYPE_CHECKING:  # to type checkers, a module with this function has every name
+
+    def __getattr__(name: str) -> Any:
+        for module, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f"treegram.study.{module}"), name)
+        raise AttributeError(f"module 'treegram.study' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
