@@ -1,6 +1,11 @@
 """What type checkers should know of the base classes of scikit-learn."""
 
-from typing import Any, Self
+from typing import Any, Protocol, Self, overload
+
+from treegram.graphs import Graphs
+
+class _ToGraphs(Protocol):
+    def transform(self, X: Any) -> Graphs: ...
 
 class BaseEstimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
@@ -15,6 +20,9 @@ class BaseEstimator:
     def _repr_mimebundle_(self, **kwargs: Any) -> Any: ...
 
 class TransformerMixin:
+    @overload
+    def fit_transform(self: _ToGraphs, X: Any, y: Any = None, **fit_params: Any) -> Graphs: ...
+    @overload  # rows are data frames after set_output(transform="pandas")
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
 
