@@ -14,6 +14,7 @@ from dataclasses import replace
 from math import hypot
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import numpy as np
 
@@ -197,6 +198,7 @@ def draw_ranks(study: str, results: Path, path: Path) -> None:
     for axes, (title, ranking) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown.items(), strict=True):
         plot_ranks(ranking, axes)
         axes.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=12)
+    artist: Any
     for artist in figure.findobj(lambda artist: hasattr(artist, "get_color")):  # black on a dark page is not visible
         if same_color(artist.get_color(), "#222222"):
             artist.set_color(rcParams["text.color"])
