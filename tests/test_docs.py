@@ -287,6 +287,8 @@ def test_readme_is_short_and_quotes_the_results():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(readme.splitlines()) <= 130
     assert len(readme.split()) <= 680
+    programs = [text for language, text, _ in blocks(ROOT / "README.md") if language == "python"]
+    assert all(text.startswith("import treegram as tg\n") for text in programs), "each block runs as pasted"
     results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     block = re.search(r"<!-- criteria: .*?<!-- end of results -->", results, re.DOTALL)[0]
     leads = [float(one.replace("\N{MINUS SIGN}", "-")) for one in re.findall(r"\w [\d.]+ \| (.[\d.]+) ±", block)]
