@@ -58,9 +58,7 @@ def test_mean_over_seeds_is_the_expected_kernel(mode):
     """All collisions counted with their probabilities, for labels that spread and columns that do or do not."""
     collection = LAWS_HOLD_ON["mixed"].take([1, 3, 6, 5])
     options = {"label_width": 0.7, "attribute_width": 0.5}
-    kernels = [
-        P2K(2, mode=mode, normalize=False, n_samples=1000, random_state=seed, **options) for seed in range(300)
-    ]
+    kernels = [P2K(2, mode=mode, normalize=False, n_samples=1000, random_state=seed, **options) for seed in range(300)]
     draws = np.array([kernel.fit_transform(collection.pack()) for kernel in kernels])
     columns = literal_columns(kernels[0], collection, collection)
     if mode == "gmm":  # all vectors are sampled, in an order that does not affect the mean
