@@ -52,7 +52,8 @@ FORK = Graphs.from_edges([[(0, 1), (1, 2), (1, 3)]], labels=[["C", "N", "C", "O"
 def spelled(graphs, phi, *, missing_labels="degree", use_edge_labels=False):
     """Return the name of every tree of phi, in the order of its columns."""
     return [
-        read_tree(graphs, seen, missing_labels=missing_labels, use_edge_labels=use_edge_labels) for seen in phi.seen
+        read_tree(graphs, example, missing_labels=missing_labels, use_edge_labels=use_edge_labels)
+        for example in phi.examples
     ]
 
 
@@ -339,7 +340,7 @@ def test_aligned_without_trees_has_empty_columns():
 def test_each_tree_is_at_the_node_recorded_in_phi():
     graphs = COLLECTIONS["edge_labels"].pack()
     phi = tree_features(graphs, 3)
-    for t, (root, node, j) in enumerate(phi.seen):
+    for t, (root, node, j) in enumerate(phi.examples):
         assert graphs.graph_ids[root] == graphs.graph_ids[node]
         assert phi.counts[node, t] > 0
         assert 0 <= j <= 3

@@ -273,12 +273,12 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
             unused["edge vectors"] = "put BinEdgeAttributes() before a kernel with use_edge_labels=True"
         return unused
 
-    def _keep(self, chosen: Ints) -> None:
+    def _keep(self, positions: Ints) -> None:
         """Forget all but the chosen fitted graphs; keep what was learned from all of them."""
-        self.graphs_ = self.graphs_[chosen]
+        self.graphs_ = self.graphs_[positions]
         self._fitted = self._view_graphs(self.graphs_)
         if self._self_kernels is not None:
-            self._self_kernels = self._self_kernels[chosen]
+            self._self_kernels = self._self_kernels[positions]
 
     def _finite(self, selves: Floats) -> Floats:
         """Return the kernels of graphs with themselves, the largest values; raise if double precision cannot hold them."""
@@ -314,10 +314,10 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """
 
     @abstractmethod
-    def _self_sums(self, described: Any) -> Floats:
+    def _self_sums(self, view: Any) -> Floats:
         """Compute the kernel of each graph with itself, not normalized: (n_points, n_graphs)."""
 
-    def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:
         """Return what each node adds to the sums of weights[i, j] K(G, G_i), not normalized; for kernels with ``_explained_by``.
 
         Shape (n_nodes, n_outputs). With ``spread``, what a node adds by the tree around it is divided among the nodes of the tree.

@@ -187,7 +187,7 @@ def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]
     # Seen from its other end, an edge is of a different kind. Labels are mixed before they are added: node and edge labels
     # may have equal hashes, and sums of these could be equal for different edges.
     keys, inverse = np.unique(pairs, return_inverse=True)
-    kinds = np.zeros(len(keys), np.uint64)
-    np.add.at(kinds, inverse, np.concatenate([mix_codes(labels), mix_codes(labels * GOLDEN)]))
+    codes = np.zeros(len(keys), np.uint64)
+    np.add.at(codes, inverse, np.concatenate([mix_codes(labels), mix_codes(labels * GOLDEN)]))
     indptr = np.searchsorted(keys, np.arange(n + 1) * n)
-    return indptr, keys % max(n, 1), kinds
+    return indptr, keys % max(n, 1), codes

@@ -52,11 +52,11 @@ class HasFeatures(GraphKernel):
         """Return a function that gives the name of a column."""
 
     @abstractmethod
-    def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_column_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:
         """Return what each node adds to the products of its graph's row with weights, not normalized: (n_nodes, n_outputs)."""
 
-    def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
-        return self._raw_column_contributions(graphs, described, self._fitted_counts.T @ weights, spread=spread)
+    def _raw_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:
+        return self._raw_column_contributions(graphs, view, self._fitted_counts.T @ weights, spread=spread)
 
 
 @parameters
@@ -99,7 +99,7 @@ class ExplicitKernel(HasFeatures):
     def _name_reader(self) -> Callable[[int], str]:
         return lambda column: self._name_feature(self.graphs_, self._fitted_features, column)
 
-    def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+    def _raw_column_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         contributions: Floats = self._node_features(graphs).aligned(self._fitted_features.codes) @ weights
         return contributions
 
@@ -114,8 +114,8 @@ class ExplicitKernel(HasFeatures):
             feature_products(rows, None if right is None else theirs.counts, sums[i])
         return sums
 
-    def _self_sums(self, described: GraphRows) -> Floats:
-        sums = np.empty((len(described.groups), described.n_graphs))
-        for i, group in enumerate(described.groups):
+    def _self_sums(self, view: GraphRows) -> Floats:
+        sums = np.empty((len(view.groups), view.n_graphs))
+        for i, group in enumerate(view.groups):
             sums[i] = np.asarray(group.counts.multiply(group.counts).sum(axis=1)).ravel()
         return sums

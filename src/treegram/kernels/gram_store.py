@@ -158,8 +158,8 @@ def _write_block(shared: tuple[GraphKernel, Path], i: int, j: int, rows: Graphs,
         else:
             if kernel.normalize:
                 self_kernels = _zarr().open_array(folder / "self_kernels", mode="r")
-                own, other = (np.asarray(self_kernels.get_block_selection(block)) for block in (i, j))
-                normalize_gram(K, own, other, normalize=kernel.normalize)
+                left, right = (np.asarray(self_kernels.get_block_selection(block)) for block in (i, j))
+                normalize_gram(K, left, right, normalize=kernel.normalize)
             _write(folder / "gram", (i, j), K)
             _write(folder / "gram", (j, i), K.T)
     except OSError as error:

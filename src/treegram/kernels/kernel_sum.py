@@ -279,10 +279,10 @@ class KernelSum(GraphKernel):
         self.graphs_ = graphs
         self.n_attributes_in_ = graphs.n_attributes
 
-    def _keep(self, chosen: Ints) -> None:
+    def _keep(self, positions: Ints) -> None:
         for final in self._finals():
-            final._keep(chosen)
-        super()._keep(chosen)
+            final._keep(positions)
+        super()._keep(positions)
 
     def _describe(self, graphs: Graphs, grid: Grid) -> list[PartView]:  # noqa: ARG002 (see _grid_pass)
         views = []
@@ -305,9 +305,9 @@ class KernelSum(GraphKernel):
             total += K
         return total
 
-    def _self_sums(self, described: list[PartView]) -> Floats:
-        total = np.zeros(len(described[0].selves))
-        for final, weight, part in zip(self._finals(), self._part_weights(len(described)), described, strict=True):
+    def _self_sums(self, views: list[PartView]) -> Floats:
+        total = np.zeros(len(views[0].selves))
+        for final, weight, part in zip(self._finals(), self._part_weights(len(views)), views, strict=True):
             total += weight * (part.selves > 0 if final.normalize else part.selves)
         return total
 

@@ -86,11 +86,11 @@ class NodePairKernel(GraphKernel):
             np.einsum("...ii->...i", K)[...] = self._self_sums(view)
         return K
 
-    def _self_sums(self, described: Any) -> Floats:
-        features = [_folded(group, described.nodes.graph_ids) for group in described.groups]
-        weighting = _weighting(described.groups, [group.codes for group in described.groups], features)
-        nodes = _with_features(described, features)
-        return by_point(self_sums(nodes, described.node_kernel, weighting, n_jobs=self.n_jobs))
+    def _self_sums(self, view: Any) -> Floats:
+        features = [_folded(group, view.nodes.graph_ids) for group in view.groups]
+        weighting = _weighting(view.groups, [group.codes for group in view.groups], features)
+        nodes = _with_features(view, features)
+        return by_point(self_sums(nodes, view.node_kernel, weighting, n_jobs=self.n_jobs))
 
     def _vector_map(self, graphs: Graphs, n_components: int, seed: int) -> VectorMap:
         """Make a map of vectors whose inner products approximate k_A on the nodes of the graphs."""
@@ -104,11 +104,11 @@ class NodePairKernel(GraphKernel):
 
     # ---------------------------------------------------------------- explanations
 
-    def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:
         if spread:
-            (features,) = described.groups
-            return self._spread_over_nodes(graphs, features, entry_contributions(described, self._fitted, weights))
-        (contributions,) = node_contributions(described, self._fitted, weights, self.n_jobs)
+            (features,) = view.groups
+            return self._spread_over_nodes(graphs, features, entry_contributions(view, self._fitted, weights))
+        (contributions,) = node_contributions(view, self._fitted, weights, self.n_jobs)
         return contributions
 
     def _spread_over_nodes(self, graphs: Graphs, features: Any, per_value: Floats) -> Floats:

@@ -185,11 +185,11 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         require_rows(len(graphs), float(len(graphs)) * n_most, 2)  # twice while they grow
         selves, rng = _self_kernels(final), check_random_state(self.random_state)
         square, columns = partial(_square, final), partial(_columns, final)
-        chosen, rows, rest = pivoted_cholesky(selves, square, columns, n_most, rng, smallest=SMALLEST)
-        final._keep(chosen)
+        positions, rows, rest = pivoted_cholesky(selves, square, columns, n_most, rng, smallest=SMALLEST)
+        final._keep(positions)
         self.trace_error_ = float(rest.sum() / selves.sum()) if selves.any() else 0.0
-        self.component_indices_, self.n_features_out_ = chosen, len(chosen)
-        self._factor = np.tril(rows[chosen])
+        self.component_indices_, self.n_features_out_ = positions, len(positions)
+        self._factor = np.tril(rows[positions])
         return rows
 
     def _component_weights(self, coefficients: Floats) -> Floats:
@@ -208,17 +208,17 @@ def _self_kernels(kernel: GraphKernel) -> Floats:
     return (kernel._self_kernels > 0).astype(float)
 
 
-def _columns(kernel: GraphKernel, chosen: Ints) -> Floats:
+def _columns(kernel: GraphKernel, positions: Ints) -> Floats:
     """Compute the kernel of all fitted graphs with the chosen ones."""
-    K = kernel._gram(kernel._fitted, kernel._view_graphs(kernel.graphs_[chosen]))
+    K = kernel._gram(kernel._fitted, kernel._view_graphs(kernel.graphs_[positions]))
     if kernel._self_kernels is not None:
-        normalize_gram(K, kernel._self_kernels, kernel._self_kernels[chosen], normalize=kernel.normalize)
+        normalize_gram(K, kernel._self_kernels, kernel._self_kernels[positions], normalize=kernel.normalize)
     return K
 
 
-def _square(kernel: GraphKernel, chosen: Ints) -> Floats:
+def _square(kernel: GraphKernel, positions: Ints) -> Floats:
     """Compute the kernel of the chosen graphs with each other."""
-    K = kernel._gram(kernel._view_graphs(kernel.graphs_[chosen]), None)
-    selves = K.diagonal().copy() if kernel._self_kernels is None else kernel._self_kernels[chosen]
+    K = kernel._gram(kernel._view_graphs(kernel.graphs_[positions]), None)
+    selves = K.diagonal().copy() if kernel._self_kernels is None else kernel._self_kernels[positions]
     complete_gram(K, selves, normalize=kernel.normalize)
     return K

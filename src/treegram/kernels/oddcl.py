@@ -242,9 +242,9 @@ class ODDST(ExplicitKernel):
     def _node_features(self, graphs: Graphs) -> Phi:
         return self._weigh(count_trees(self, graphs, self.depth), self.lam, graphs.graph_ids)
 
-    def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_column_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:
         if not spread:
-            return super()._raw_column_contributions(graphs, described, weights, spread=False)
+            return super()._raw_column_contributions(graphs, view, weights, spread=False)
         phi = count_trees(self, graphs, self.depth)
         phi.counts.sort_indices()
         factors = tree_weights(phi, self.lam, graphs.graph_ids, rescale=rescales(self))
@@ -270,7 +270,7 @@ def rescales(kernel: Any) -> bool:
 
 
 def _name_tree(kernel: Any, graphs: Graphs, trees: Phi, column: int) -> str:
-    return read_tree(graphs, trees.seen[column], **options_of(kernel, "missing_labels", "use_edge_labels"))
+    return read_tree(graphs, trees.examples[column], **options_of(kernel, "missing_labels", "use_edge_labels"))
 
 
 def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, per_count: Floats) -> Floats:

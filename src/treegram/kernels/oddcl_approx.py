@@ -158,9 +158,9 @@ class ODDCLApprox(ODDCL):
         with one_blas_thread():
             return mapped_pair_sums(left, right, self.map_, self.n_jobs)
 
-    def _self_sums(self, described: MappedView) -> Floats:
+    def _self_sums(self, view: MappedView) -> Floats:
         with one_blas_thread():
-            return mapped_self_sums(described, self.map_, self.n_jobs)
+            return mapped_self_sums(view, self.map_, self.n_jobs)
 
 
 # -------------------------------------------------------------------- sums of mapped vectors

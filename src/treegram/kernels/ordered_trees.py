@@ -208,16 +208,16 @@ def _as_nodes(view: TreeView, codes: Hashes, size: int) -> Nodes:
     """Describe the trees of these codes, all of one size, as nodes of the engine: a tree's vectors are one long vector."""
     places = np.full(len(view.phi.codes), -1, np.int64)
     places[np.searchsorted(view.phi.codes, codes)] = np.arange(len(codes))
-    chosen = np.flatnonzero(places[view.columns] >= 0)
-    columns = places[view.columns[chosen]]
-    entries = (view.weights[chosen], columns, np.arange(len(chosen) + 1))
-    nodes = np.array([view.trees[i] for i in chosen.tolist()], np.int64).reshape(len(chosen), size)
+    positions = np.flatnonzero(places[view.columns] >= 0)
+    columns = places[view.columns[positions]]
+    entries = (view.weights[positions], columns, np.arange(len(positions) + 1))
+    nodes = np.array([view.trees[i] for i in positions.tolist()], np.int64).reshape(len(positions), size)
     return Nodes(
         n_graphs=view.n_graphs,
-        graph_ids=view.graph_ids[chosen],
+        graph_ids=view.graph_ids[positions],
         blocks=codes[columns],
-        vectors=view.vectors[nodes].reshape(len(chosen), size * view.vectors.shape[1]),
-        features=sp.csr_matrix(entries, shape=(len(chosen), len(codes))),
+        vectors=view.vectors[nodes].reshape(len(positions), size * view.vectors.shape[1]),
+        features=sp.csr_matrix(entries, shape=(len(positions), len(codes))),
     )
 
 
@@ -262,7 +262,7 @@ def ordered_trees(
         counts=sp.csr_matrix((numbers, columns, np.arange(len(trees) + 1)), shape=(len(trees), len(codes))),
         codes=codes,
         sizes=np.array([len(trees[i]) for i in first.tolist()], np.float64),
-        seen=np.empty((len(codes), 3), np.int64),
+        examples=np.empty((len(codes), 3), np.int64),
     )
     return np.repeat(np.arange(len(graphs)), [len(count) for count in counts]), trees, phi
 

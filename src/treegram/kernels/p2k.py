@@ -270,7 +270,7 @@ class P2K(HasFeatures):
         return left.add_up(products, left.n_graphs, (left if right is None else right).n_graphs)
 
     def _self_sums(self, view: BinView) -> Floats:
-        return view.add_up((bin_squares(own) for own in self._binned(view)), view.n_graphs)
+        return view.add_up((bin_squares(binned) for binned in self._binned(view)), view.n_graphs)
 
 
 def _scaling(vectors: Floats) -> tuple[Floats, Floats]:

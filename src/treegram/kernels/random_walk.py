@@ -410,8 +410,8 @@ def _label_sequences(kernel: RandomWalk, graphs: Graphs, n_steps: int, *, by_nod
             rests = level.codes[longer.indices]
             codes = mix_codes(mix_codes(rests + bonds[arcs] * GOLDEN) + labels[starts] * GOLDEN)
             order, stops = order_by_row(starts, n)
-            level, seen = gather(np.append(0, stops), codes[order], longer.data[order])
-            nodes, arcs, rests = (column[order[seen]] for column in (starts, arcs, rests))
+            level, examples = gather(np.append(0, stops), codes[order], longer.data[order])
+            nodes, arcs, rests = (column[order[examples]] for column in (starts, arcs, rests))
         counts = level.counts if by_node else sum_rows(level.counts, graphs.offsets)
         levels.append((counts, level.codes, np.full(len(nodes), k), nodes, arcs, rests))
     all_counts, *columns = zip(*levels, strict=True)

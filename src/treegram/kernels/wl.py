@@ -103,9 +103,9 @@ class WL(ExplicitKernel):
     def _node_features(self, graphs: Graphs) -> ColorFeatures:
         return color_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
 
-    def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_column_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:
         if not spread:
-            return super()._raw_column_contributions(graphs, described, weights, spread=False)
+            return super()._raw_column_contributions(graphs, view, weights, spread=False)
         colors = self._node_features(graphs)
         levels = [colors.kept(colors.iterations == level) for level in range(self.n_iterations + 1)]
         contributions = np.stack([level.aligned(self._fitted_features.codes) @ weights for level in levels])
@@ -188,9 +188,9 @@ class WLOA(WL):
     def _features(self, graphs: Graphs, grid: Grid) -> Sequence[Features]:
         return [_unfold(group) for group in color_groups(self, graphs, grid["n_iterations"], graphs.offsets)]
 
-    def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_column_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:
         """Divide what the numbers 1 to n of a color add among its n nodes, which have no order."""
-        (unfolded,) = described.groups
+        (unfolded,) = view.groups
         nodes, colors = self._node_features(graphs), unfolded.colors
         every_column = Features(sp.identity(len(unfolded.codes), format="csr"), unfolded.codes)
         column_weights = every_column.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
@@ -226,8 +226,8 @@ def _unfold(colors: ColorFeatures) -> UnfoldedColors:
     numbers = np.arange(1, len(places) + 1) - np.repeat(ends - counts, counts)
     codes = mix_codes(colors.codes[places] + numbers.astype(np.uint64) * GOLDEN)
     indptr = np.concatenate([[0], ends])[colors.counts.indptr]
-    features, seen = gather(indptr, codes, np.ones(len(codes)))
-    return UnfoldedColors(features.counts, features.codes, colors, places[seen], numbers[seen])
+    features, examples = gather(indptr, codes, np.ones(len(codes)))
+    return UnfoldedColors(features.counts, features.codes, colors, places[examples], numbers[examples])
 
 
 @parameters

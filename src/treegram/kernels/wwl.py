@@ -170,8 +170,8 @@ class WWL(GraphKernel):
         vectors = vectors / self.scale_
         step, degrees = arc_matrix(graphs), np.diff(graphs.indptr)[:, None]
         values, total, squares = {}, np.zeros((N_DIRECTIONS, n)), np.zeros((N_DIRECTIONS, 1))
-        for i, own in enumerate(directions):
-            total, squares = total + own @ vectors.T, squares + (own**2).sum(axis=1, keepdims=True)
+        for i, direction in enumerate(directions):
+            total, squares = total + direction @ vectors.T, squares + (direction**2).sum(axis=1, keepdims=True)
             vectors = np.where(degrees > 0, (vectors + step @ vectors / np.maximum(degrees, 1)) / 2, vectors)
             if i in n_iterations:
                 along = total / np.sqrt(np.maximum(squares, np.finfo(float).tiny))
@@ -191,9 +191,9 @@ class WWL(GraphKernel):
                 pass
         else:
             shared = np.zeros(distances.shape[1:])  # over all iterations so far
-            for iteration, (own, other) in enumerate(zip(left.colors, columns.colors, strict=True)):
-                codes = common_codes(own.codes, other.codes)
-                pair = [level.aligned(codes).tocsc() for level in (own, other)]
+            for iteration, (mine, theirs) in enumerate(zip(left.colors, columns.colors, strict=True)):
+                codes = common_codes(mine.codes, theirs.codes)
+                pair = [level.aligned(codes).tocsc() for level in (mine, theirs)]
                 add_minima(*((m.indptr, m.indices, m.data) for m in pair), shared)
                 for i in np.flatnonzero(np.equal(left.n_iterations, iteration)):
                     distances[i] = np.maximum(1.0 - shared / (iteration + 1), 0.0)

@@ -76,10 +76,10 @@ def add_entries(span, rows, features, columns, kernel, lists, sums):
     ``lists`` has for each feature its columns, ascending, and their values, one for each output.
     """
     (indptr, indices), (starts, members, values) = features, lists
-    held, windows = np.empty((1, len(columns.graphs))), np.empty((1, 2), np.int64)
-    row = held[0]
+    kernels, windows = np.empty((1, len(columns.graphs))), np.empty((1, 2), np.int64)
+    row = kernels[0]
     for v in range(span[0], span[1]):
-        kernel_rows(v, v + 1, span[0], rows, columns, kernel, held, windows)
+        kernel_rows(v, v + 1, span[0], rows, columns, kernel, kernels, windows)
         low, high = windows[0, 0], windows[0, 1]
         for entry in range(indptr[v], indptr[v + 1]):
             start, stop = starts[indices[entry]], starts[indices[entry] + 1]

@@ -154,12 +154,12 @@ def nystroem_map(
     random = np.random.default_rng(seed)
     n_candidates = max(CANDIDATES_PER_PIVOT * n_components, CANDIDATES)
     if len(vectors) > n_candidates:
-        chosen = np.sort(random.choice(len(vectors), n_candidates, replace=False, p=weights / weights.sum()))
-        vectors, weights = vectors[chosen], np.ones(n_candidates)
+        sample = np.sort(random.choice(len(vectors), n_candidates, replace=False, p=weights / weights.sum()))
+        vectors, weights = vectors[sample], np.ones(n_candidates)
     pivots, rows, _ = pivoted_cholesky(
         _diagonal(node_kernel, vectors),
-        lambda chosen: kernel_block(node_kernel, vectors[chosen], vectors[chosen]),
-        lambda chosen: kernel_block(node_kernel, vectors, vectors[chosen]),
+        lambda positions: kernel_block(node_kernel, vectors[positions], vectors[positions]),
+        lambda positions: kernel_block(node_kernel, vectors, vectors[positions]),
         n_components,
         random,
         weights=weights,

@@ -82,7 +82,7 @@ class Matchables:
     vectors: Floats  # (n_nodes, n_attributes)
     indptr: Ints  # neighbors of each node, sorted; every edge is listed at both of its ends
     indices: Ints
-    kinds: Hashes  # of each arc; edges of different kinds are never matched
+    arc_codes: Hashes  # of each arc; edges of different kinds are never matched
 
     @property
     def n_graphs(self) -> int:
@@ -131,8 +131,8 @@ def match_self_sums(nodes: Matchables, node_kernel: NodeKernel, max_size: int, *
         job = _MatchJob.prepare(nodes, nodes, node_kernel, max_size)
         tiles = cut(nodes.offsets, 1 + len(nodes.blocks) // TILE_COLUMNS)
         results = run_tasks(_own_sums, [(job, span) for span in tiles], n_jobs=n_jobs, label="matchings")
-        for span, own in zip(tiles, results, strict=True):
-            sums[:, slice(*span)] = own
+        for span, squares in zip(tiles, results, strict=True):
+            sums[:, slice(*span)] = squares
     return sums
 
 
@@ -166,8 +166,8 @@ def match_contributions(
     job = _MatchJob.prepare(left, right, node_kernel, max_size)
     tasks = [(job, rows, size_weights, weights) for rows in spans]
     results = run_tasks(_row_contributions, tasks, n_jobs=n_jobs, label="matchings")
-    for (first, last), own in zip(spans, results, strict=True):
-        contributions[left.offsets[first] : left.offsets[last]] = own
+    for (first, last), of_rows in zip(spans, results, strict=True):
+        contributions[left.offsets[first] : left.offsets[last]] = of_rows
     return contributions
 
 
@@ -201,7 +201,7 @@ def _count(nodes: Matchables, size: int) -> tuple[Features, Floats]:
         return features, np.ones(len(firsts))
     sources = np.repeat(np.arange(n), np.diff(nodes.indptr))
     forward = nodes.blocks[sources]
-    for item in (nodes.kinds, nodes.blocks[nodes.indices]):
+    for item in (nodes.arc_codes, nodes.blocks[nodes.indices]):
         forward = mix_codes(forward * GOLDEN + item + GOLDEN)
     backward = forward[np.lexsort((sources, nodes.indices))]  # of the same edge from its other end
     features, firsts = gather(nodes.indptr, np.minimum(forward, backward), np.ones(len(sources)))
@@ -232,7 +232,7 @@ class _MatchJob:
     @classmethod
     def prepare(cls, left: Matchables, right: Matchables, node_kernel: NodeKernel, max_size: int) -> _MatchJob:
         """Number the kinds of edges consistently on both sides, and choose between closed forms and enumeration."""
-        n_kinds, codes = number_alike(left.kinds, right.kinds)
+        n_kinds, codes = number_alike(left.arc_codes, right.arc_codes)
         bits = max(n_kinds.bit_length(), 1)
         if max_size > 1 and bits * (max_size - 1) > MASK_BITS:
             raise ValueError(
@@ -307,9 +307,9 @@ def _sum_rows(job: _MatchJob, span: Span, rows: Span) -> Floats:
     """Return the sums of some row graphs with a tile, shape (rows[1], sizes, column graphs); rows before are 0."""
     out, tile = np.zeros((rows[1], job.max_size, span[1] - span[0])), _tile(job, span)
     if job.is_closed:
-        held = _new_closed(job, tile, rows)
+        scratch = _new_closed(job, tile, rows)
         for graphs, limits in _calls(job, tile, rows):
-            sum_closed(graphs, job.left, tile, limits, held, out)
+            sum_closed(graphs, job.left, tile, limits, scratch, out)
     else:
         _sum_cliques(job, tile, rows, _new_cliques(job, tile, rows), out)
     return out
@@ -321,19 +321,19 @@ def _row_contributions(job: _MatchJob, rows: Span, size_weights: Floats, weights
     contributions = np.zeros((int(offsets[rows[1]] - offsets[rows[0]]), weights.shape[1]))
     for span in cut(job.right.offsets, 1 + n_columns // TILE_COLUMNS):
         tile, out = _tile(job, span), np.zeros((len(contributions), span[1] - span[0]))
-        held = _new_cliques(job, tile, rows)._replace(size_weights=size_weights, contributions=out)
-        _sum_cliques(job, tile, rows, held, np.zeros((rows[1], job.max_size, span[1] - span[0])))
+        scratch = _new_cliques(job, tile, rows)._replace(size_weights=size_weights, contributions=out)
+        _sum_cliques(job, tile, rows, scratch, np.zeros((rows[1], job.max_size, span[1] - span[0])))
         contributions += np.einsum("ng,go->no", out, weights[slice(*span)])  # BLAS's bits depend on its threads
     return contributions
 
 
-def _sum_cliques(job: _MatchJob, tile: Any, rows: Span, held: Any, out: Floats) -> None:
+def _sum_cliques(job: _MatchJob, tile: Any, rows: Span, scratch: Any, out: Floats) -> None:
     for (first, last), limits in _calls(job, tile, rows):
         start = job.left.offsets[first] - job.left.offsets[rows[0]]
-        own = held._replace(contributions=held.contributions[start:])
+        of_span = scratch._replace(contributions=scratch.contributions[start:])
         state = np.array([first, first, 0])
         while state[1] < last:
-            sum_cliques(state, last, STEPS_PER_CALL, job.left, tile, limits, own, out)
+            sum_cliques(state, last, STEPS_PER_CALL, job.left, tile, limits, of_span, out)
 
 
 def _calls(job: _MatchJob, tile: Any, rows: Span) -> Iterator[tuple[Span, Any]]:
@@ -431,10 +431,10 @@ def list_triangles(offsets, indptr, indices, starts, triangles):
 
 
 @contracted
-def _fill_kappa(g, first_graph, graphs, tile, limits, held):
+def _fill_kappa(g, first_graph, graphs, tile, limits, scratch):
     """Fill kappa (rows of graph g x columns) and its windows; kernel values begin with the rows of ``first_graph``."""
     first, last = graphs.offsets[g], graphs.offsets[g + 1]
-    kappa, windows = held.kappa, held.windows
+    kappa, windows = scratch.kappa, scratch.windows
     kernel_rows(first, last, graphs.offsets[first_graph], graphs.rows, tile.columns, limits.kernel, kappa, windows)
     for v in range(last - first):
         clear(kappa[v, : windows[v, 0]])
@@ -519,10 +519,10 @@ def _add_by_graph(sums, factor, column_graphs, totals):
 
 
 @pasted  # named tuples are expensive to pass, row by row
-def _sum_row(v, arcs, tile, held):
+def _sum_row(v, arcs, tile, scratch):
     """Add what one row of a graph gives to the sums of the columns, without its graph's triangles."""
     indptr, indices = arcs
-    windows = held.windows
+    windows = scratch.windows
     if indptr[v] == indptr[v + 1] or windows[v, 0] == windows[v, 1]:
         return
     first, last = windows[v, 0], windows[v, 1]
@@ -530,35 +530,35 @@ def _sum_row(v, arcs, tile, held):
         low, high = windows[indices[i], 0], windows[indices[i], 1]
         if low < high:
             first, last = min(first, low), max(last, high)
-    left, both = held.left[first:last], held.both[first:last]
+    left, both = scratch.left[first:last], scratch.both[first:last]
     clear(left)
     clear(both)
     for i in range(indptr[v], indptr[v + 1]):
         u = indices[i]
         low, high = windows[u, 0], windows[u, 1]
-        add_scaled(1.0, held.kappa[u, low:high], held.left[low:high])
-        add_scaled(1.0, held.right[u, first:last], both)
-    two, three = held.two[first:last], held.three[first:last]
-    _add_paths(held.kappa[v, first:last], held.right[v, first:last], left, both, two, three)
-    _open_column_paths(held.kappa[v], held.left, windows[v], (first, last), tile.triangles, held.three)
+        add_scaled(1.0, scratch.kappa[u, low:high], scratch.left[low:high])
+        add_scaled(1.0, scratch.right[u, first:last], both)
+    two, three = scratch.two[first:last], scratch.three[first:last]
+    _add_paths(scratch.kappa[v, first:last], scratch.right[v, first:last], left, both, two, three)
+    _open_column_paths(scratch.kappa[v], scratch.left, windows[v], (first, last), tile.triangles, scratch.three)
 
 
 @pasted
-def _sum_triangle(a, b, c, tile, held):
+def _sum_triangle(a, b, c, tile, scratch):
     """Add what one triangle of the row's graph gives; outside the windows of its nodes it gives nothing."""
-    wa, wb, wc = held.windows[a], held.windows[b], held.windows[c]
+    wa, wb, wc = scratch.windows[a], scratch.windows[b], scratch.windows[c]
     if wa[0] == wa[1] or wb[0] == wb[1] or wc[0] == wc[1]:
         return
     # The first column of a triangle is not after the window that ends first: one of its nodes is matched with that row.
     window = (min(wa[0], wb[0], wc[0]), max(wa[1], wb[1], wc[1]), min(wa[1], wb[1], wc[1]))
     _add_triangle(
-        held.kappa[a], held.kappa[b], held.kappa[c], held.right[a], held.right[b], held.right[c], window,
-        tile.triangles, held.three,
+        scratch.kappa[a], scratch.kappa[b], scratch.kappa[c], scratch.right[a], scratch.right[b], scratch.right[c], window,
+        tile.triangles, scratch.three,
     )  # fmt: skip
 
 
 @contracted
-def sum_closed(span, graphs, tile, limits, held, out):
+def sum_closed(span, graphs, tile, limits, scratch, out):
     """Set out[graph of row, s, graph of column] to S_(s+1), the sum over matchings of s + 1 nodes, s < out.shape[1] <= 3.
 
     With the node kernel kappa (rows x columns), the adjacency matrices A of the row's and B of the column's graph, M = kappa B,
@@ -572,25 +572,25 @@ def sum_closed(span, graphs, tile, limits, held, out):
     """
     for g in range(span[0], span[1]):
         first, n, totals = graphs.offsets[g], graphs.offsets[g + 1] - graphs.offsets[g], out[g]
-        _fill_kappa(g, span[0], graphs, tile, limits, held)
-        clear(held.one)
+        _fill_kappa(g, span[0], graphs, tile, limits, scratch)
+        clear(scratch.one)
         for v in range(n):
-            low, high = held.windows[v, 0], held.windows[v, 1]
-            add_scaled(1.0, held.kappa[v, low:high], held.one[low:high])
-        _add_by_graph(held.one, 1.0, tile.columns.graphs, totals[0])
+            low, high = scratch.windows[v, 0], scratch.windows[v, 1]
+            add_scaled(1.0, scratch.kappa[v, low:high], scratch.one[low:high])
+        _add_by_graph(scratch.one, 1.0, tile.columns.graphs, totals[0])
         if len(totals) == 1:
             continue
-        clear(held.two)
-        clear(held.three)
-        _add_neighbors(held.kappa, n, tile.indptr, tile.indices, held.right)
+        clear(scratch.two)
+        clear(scratch.three)
+        _add_neighbors(scratch.kappa, n, tile.indptr, tile.indices, scratch.right)
         for v in range(n):
-            _sum_row(v, (graphs.indptr[first:], graphs.indices), tile, held)
+            _sum_row(v, (graphs.indptr[first:], graphs.indices), tile, scratch)
         for i in range(graphs.triangle_starts[g], graphs.triangle_starts[g + 1]):
             a, b, c = graphs.triangles[i, 0] - first, graphs.triangles[i, 1] - first, graphs.triangles[i, 2] - first
-            _sum_triangle(a, b, c, tile, held)
-        _add_by_graph(held.two, 0.5, tile.columns.graphs, totals[1])
+            _sum_triangle(a, b, c, tile, scratch)
+        _add_by_graph(scratch.two, 0.5, tile.columns.graphs, totals[1])
         if len(totals) > 2:
-            _add_by_graph(held.three, 0.5, tile.columns.graphs, totals[2])
+            _add_by_graph(scratch.three, 0.5, tile.columns.graphs, totals[2])
 
 
 # -------------------------------------------------------------------- compiled: enumeration, any number of nodes
@@ -606,29 +606,29 @@ def _mark(v, mark, shift, arcs, masks):
 
 
 @contracted
-def _list_new(pair, shift, root, sides, held, used):
+def _list_new(pair, shift, root, sides, scratch, used):
     """List the pairs of neighbors of a pair that no earlier member is adjacent to, after those already listed; return their number."""
     (indptr, indices, codes), (column_indptr, column_indices, _) = sides
     u, j = pair
     for x in range(indptr[u], indptr[u + 1]):
         w, alone = indices[x], codes[x] << shift
-        if w <= root or held.masks[w] != alone:
+        if w <= root or scratch.masks[w] != alone:
             continue
         for y in range(column_indptr[j], column_indptr[j + 1]):
             i = column_indices[y]
-            if held.column_masks[i] == alone and held.kappa[w, i] != 0.0:
-                held.listed[used, 0], held.listed[used, 1] = w, i
+            if scratch.column_masks[i] == alone and scratch.kappa[w, i] != 0.0:
+                scratch.listed[used, 0], scratch.listed[used, 1] = w, i
                 used += 1
     return used
 
 
 @contracted
-def _join(s, root, bits, sides, held):
+def _join(s, root, bits, sides, scratch):
     """Make the pair stack[s, :2] the s-th of the matching, and list the pairs that may come next; return how many are listed.
 
     These are the earlier candidates that still fit, and those that have become adjacent.
     """
-    stack, listed, masks, column_masks = held.stack, held.listed, held.masks, held.column_masks
+    stack, listed, masks, column_masks = scratch.stack, scratch.listed, scratch.masks, scratch.column_masks
     u, i = stack[s, 0], stack[s, 1]
     used = stack[s - 1, 3] if s > 0 else 0
     stack[s, 2] = used
@@ -638,27 +638,27 @@ def _join(s, root, bits, sides, held):
         if masks[listed[c, 0]] == column_masks[listed[c, 1]]:
             listed[used, 0], listed[used, 1] = listed[c, 0], listed[c, 1]
             used += 1
-    stack[s, 3] = _list_new((u, i), bits * s, root, sides, held, used)
+    stack[s, 3] = _list_new((u, i), bits * s, root, sides, scratch, used)
     return stack[s, 3]
 
 
 @contracted
-def _advance(s, limits, sides, held):
+def _advance(s, limits, sides, scratch):
     """Choose the next pair to try, from this matching or the nearest shorter one that has any left, and its weight.
 
     Returns the index that the pair takes; 0 if there is none.
     """
-    stack = held.stack
+    stack = scratch.stack
     while s >= 0:
         while stack[s, 2] < stack[s, 3]:
-            u, i = held.listed[stack[s, 2], 0], held.listed[stack[s, 2], 1]
+            u, i = scratch.listed[stack[s, 2], 0], scratch.listed[stack[s, 2], 1]
             stack[s, 2] += 1
-            weight = held.weights[s] * held.kappa[u, i]
+            weight = scratch.weights[s] * scratch.kappa[u, i]
             if abs(weight) > limits.floor:
-                stack[s + 1, 0], stack[s + 1, 1], held.weights[s + 1] = u, i, weight
+                stack[s + 1, 0], stack[s + 1, 1], scratch.weights[s + 1] = u, i, weight
                 return s + 1
-        _mark(stack[s, 0], _ROW_MEMBER, limits.bits * s, sides[0], held.masks)
-        _mark(stack[s, 1], _COLUMN_MEMBER, limits.bits * s, sides[1], held.column_masks)
+        _mark(stack[s, 0], _ROW_MEMBER, limits.bits * s, sides[0], scratch.masks)
+        _mark(stack[s, 1], _COLUMN_MEMBER, limits.bits * s, sides[1], scratch.column_masks)
         s -= 1
     return 0
 
@@ -671,22 +671,22 @@ def _contribute(s, amount, stack, contributions):
 
 
 @contracted
-def _finish(s, used, size_weight, held, contributions):
+def _finish(s, used, size_weight, scratch, contributions):
     """Add all matchings with one more pair, which complete them: nothing follows, so nothing is marked."""
-    total, weight = 0.0, held.weights[s]
-    for c in range(held.stack[s, 2], used):
-        u, i = held.listed[c, 0], held.listed[c, 1]
-        total += held.kappa[u, i]
+    total, weight = 0.0, scratch.weights[s]
+    for c in range(scratch.stack[s, 2], used):
+        u, i = scratch.listed[c, 0], scratch.listed[c, 1]
+        total += scratch.kappa[u, i]
         if len(contributions):
-            contributions[u] += size_weight * weight * held.kappa[u, i]
-    held.totals[s + 1] += weight * total
+            contributions[u] += size_weight * weight * scratch.kappa[u, i]
+    scratch.totals[s + 1] += weight * total
     if len(contributions):
-        _contribute(s, size_weight * weight * total, held.stack, contributions)
-    held.stack[s, 2] = used
+        _contribute(s, size_weight * weight * total, scratch.stack, contributions)
+    scratch.stack[s, 2] = used
 
 
 @pasted  # named tuples are expensive to pass, row by row
-def _enumerate(v, j, limits, sides, held, contributions):
+def _enumerate(v, j, limits, sides, scratch, contributions):
     """Set totals to the sums over all connected matchings whose first pair is (v, j), by size; return the number of steps.
 
     The rows stack[s] = (u, i, start, end): the current matching has (u, i) as its s-th pair, and listed[start:end] are the
@@ -694,33 +694,33 @@ def _enumerate(v, j, limits, sides, held, contributions):
     being visited twice (the ESU scheme, on pairs of nodes). The masks hold the members that each node is adjacent to: a
     pair may join if the masks of its two nodes are equal.
     """
-    stack, totals, size_weights = held.stack, held.totals, held.size_weights
+    stack, totals, size_weights = scratch.stack, scratch.totals, scratch.size_weights
     clear(totals)
     stack[0, 0], stack[0, 1] = v, j
-    totals[0], held.weights[0] = held.kappa[v, j], held.kappa[v, j]
+    totals[0], scratch.weights[0] = scratch.kappa[v, j], scratch.kappa[v, j]
     if len(contributions):
-        contributions[v] += size_weights[0] * held.kappa[v, j]
+        contributions[v] += size_weights[0] * scratch.kappa[v, j]
     s, last, steps = 0, len(totals) - 1, 1
     while s < last:
-        used = _join(s, v, limits.bits, sides, held)
+        used = _join(s, v, limits.bits, sides, scratch)
         steps += 1 + used - stack[s, 2]
         if s == last - 1:
-            _finish(s, used, size_weights[last] if len(contributions) else 0.0, held, contributions)
-        s = _advance(s, limits, sides, held)
+            _finish(s, used, size_weights[last] if len(contributions) else 0.0, scratch, contributions)
+        s = _advance(s, limits, sides, scratch)
         if s == 0:
             break
-        totals[s] += held.weights[s]
+        totals[s] += scratch.weights[s]
         if len(contributions):
-            _contribute(s, size_weights[s] * held.weights[s], stack, contributions)
+            _contribute(s, size_weights[s] * scratch.weights[s], stack, contributions)
     return steps
 
 
 @contracted
-def sum_cliques(state, last_graph, budget, graphs, tile, limits, held, out):
+def sum_cliques(state, last_graph, budget, graphs, tile, limits, scratch, out):
     """Add S_(s+1), the sum over connected matchings of s + 1 nodes, to out[graph of row, s, graph of column], s < out.shape[1].
 
     ``state`` is (first graph, graph, row): after about ``budget`` steps, it holds the position to resume at, unless the last
-    graph is done. held.contributions, which begin with the rows of the first graph, get size_weights[s] times the sum over
+    graph is done. scratch.contributions, which begin with the rows of the first graph, get size_weights[s] times the sum over
     those that contain the row.
     """
     first_graph, g, v = state[0], state[1], state[2]
@@ -731,15 +731,15 @@ def sum_cliques(state, last_graph, budget, graphs, tile, limits, held, out):
             (tile.indptr, tile.indices, tile.codes),
         )
         if v == 0:
-            _fill_kappa(g, first_graph, graphs, tile, limits, held)
+            _fill_kappa(g, first_graph, graphs, tile, limits, scratch)
         while v < n and budget >= 0:
-            for j in range(held.windows[v, 0], held.windows[v, 1]):
-                if abs(held.kappa[v, j]) > limits.floor:
+            for j in range(scratch.windows[v, 0], scratch.windows[v, 1]):
+                if abs(scratch.kappa[v, j]) > limits.floor:
                     graph = tile.columns.graphs[j]
-                    contributions = held.contributions[first - graphs.offsets[first_graph] :, graph]
-                    budget -= _enumerate(v, j, limits, sides, held, contributions)
+                    contributions = scratch.contributions[first - graphs.offsets[first_graph] :, graph]
+                    budget -= _enumerate(v, j, limits, sides, scratch, contributions)
                     for s in range(out.shape[1]):
-                        out[g, s, graph] += held.totals[s]
+                        out[g, s, graph] += scratch.totals[s]
             budget -= len(tile.columns.graphs)
             v += 1
         if v == n:

@@ -73,7 +73,7 @@ Weights = namedtuple("Weights", "kinds weights starts")
 # all these rows are seen: the index of each slot among them or -1, the features, and the factor that each row has for each. Lanes,
 # bins, totals and flags are zero before and after.
 TileScratch = namedtuple(
-    "TileScratch", "held joined bins totals lanes_in_use bins_in_use window chosen slot_indices waiting factors"
+    "TileScratch", "kernels joined bins totals lanes_in_use bins_in_use window slot_pair slot_indices waiting factors"
 )
 
 
@@ -95,14 +95,14 @@ class Nodes:
         """Graph g has the nodes offsets[g] .. offsets[g + 1] - 1."""
         return np.searchsorted(self.graph_ids, np.arange(self.n_graphs + 1))
 
-    def taken(self, chosen: Ints) -> Nodes:
+    def taken(self, positions: Ints) -> Nodes:
         """Return some of the nodes."""
         return replace(
             self,
-            graph_ids=self.graph_ids[chosen],
-            blocks=self.blocks[chosen],
-            vectors=self.vectors[chosen],
-            features=self.features[chosen],
+            graph_ids=self.graph_ids[positions],
+            blocks=self.blocks[positions],
+            vectors=self.vectors[positions],
+            features=self.features[positions],
         )
 
 
@@ -163,8 +163,8 @@ def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, *, n_
         spans = cut(nodes.offsets, 1 + len(nodes.graph_ids) // SELF_COLUMNS)
         tasks = [(nodes, node_kernel, weighting, span) for span in spans]
         results = run_tasks(_own_sums, tasks, n_jobs=n_jobs, label="self sums")
-        for span, own in zip(spans, results, strict=True):
-            sums[:, :, slice(*span)] = own
+        for span, squares in zip(spans, results, strict=True):
+            sums[:, :, slice(*span)] = squares
     return sums
 
 
@@ -383,13 +383,13 @@ def _own_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, span:
     inside = nodes.taken(np.arange(nodes.offsets[span[0]], nodes.offsets[span[1]]))
     graphs, features = (inside.graph_ids - span[0]).astype(np.uint64), inside.features
     blocks, _ = number_pairs(graphs, inside.blocks)
-    own, first = number_pairs(np.repeat(graphs, np.diff(features.indptr)), features.indices.astype(np.uint64))
+    columns, first = number_pairs(np.repeat(graphs, np.diff(features.indptr)), features.indices.astype(np.uint64))
     inside = replace(
         inside,
         n_graphs=span[1] - span[0],
         graph_ids=graphs.astype(np.int64),
         blocks=blocks.astype(np.uint64),
-        features=sp.csr_matrix((features.data, own, features.indptr), shape=(len(graphs), len(first))),
+        features=sp.csr_matrix((features.data, columns, features.indptr), shape=(len(graphs), len(first))),
     )
     weighting = replace(weighting, kinds=weighting.kinds[features.indices[first]])
     out = np.zeros((weighting.n_groups, weighting.weights.shape[1], inside.n_graphs, 1))
@@ -408,14 +408,14 @@ def _add_tile(job: _NodeJob, order: Ints, positions: Ints, columns: Any, n_rows:
     n_lanes, width = job.lanes.lane_kinds.shape[1] - 1, len(columns.graphs)
     n_kinds, n_graphs = len(job.weights.weights), out.shape[-1]
     scratch = TileScratch(
-        held=aligned(AT_ONCE, width),
+        kernels=aligned(AT_ONCE, width),
         joined=aligned(n_lanes, width),
         bins=np.zeros((n_kinds, n_graphs)),
         totals=np.zeros((*out.shape[:2], n_graphs)),
         lanes_in_use=np.zeros(n_lanes, np.bool_),
         bins_in_use=np.zeros(n_kinds, np.bool_),
         window=np.empty(2, np.int64),
-        chosen=np.empty(4, np.int64),
+        slot_pair=np.empty(4, np.int64),
         slot_indices=np.full(job.lanes.n_slots, -1, np.int64),
         waiting=np.empty(job.lanes.n_slots, np.int64),
         factors=np.empty((job.lanes.n_slots, AT_ONCE)),
@@ -433,14 +433,14 @@ def _add_tile(job: _NodeJob, order: Ints, positions: Ints, columns: Any, n_rows:
 
 def _invert(job: _NodeJob, order: Ints, positions: Ints, n_columns: int) -> Any:
     """Return the columns of a tile, which are these nodes at these positions, by feature."""
-    chosen, starts = job.lanes, job.entries.indptr
+    lanes, starts = job.lanes, job.entries.indptr
     n_entries = int((starts[order + 1] - starts[order]).sum())
     inverted = Inverted(
-        slots=chosen.slots,
-        lanes=chosen.lanes,
-        lane_kinds=chosen.lane_kinds,
-        dense=aligned(chosen.n_slots, n_columns),
-        ends=np.zeros(len(chosen.slots) + 1, np.int32),
+        slots=lanes.slots,
+        lanes=lanes.lanes,
+        lane_kinds=lanes.lane_kinds,
+        dense=aligned(lanes.n_slots, n_columns),
+        ends=np.zeros(len(lanes.slots) + 1, np.int32),
         listed=np.empty(n_entries, np.uint32),
         values=np.empty(n_entries),
     )
@@ -507,48 +507,54 @@ def invert(entries, order, positions, inverted):
 
 
 @contracted
-def _bin_listed(a, start, stop, listed, values, r, held, graphs, kind, bins):
-    """Add a * values * held[r, j] to bins[kind, graph of j] over some of the listed columns j."""
+def _bin_listed(a, start, stop, listed, values, r, kernels, graphs, kind, bins):
+    """Add a * values * kernels[r, j] to bins[kind, graph of j] over some of the listed columns j."""
     for i in range(start, stop):
         j = listed[i]
-        bins[kind, graphs[j]] += a * values[i] * held[r, j]
+        bins[kind, graphs[j]] += a * values[i] * kernels[r, j]
 
 
 @contracted
-def _join_listed(a, start, stop, listed, values, r, held, lane, joined):
-    """Add a * values * held[r, j] to joined[lane, j] over some of the listed columns j."""
+def _join_listed(a, start, stop, listed, values, r, kernels, lane, joined):
+    """Add a * values * kernels[r, j] to joined[lane, j] over some of the listed columns j."""
     for i in range(start, stop):
         j = listed[i]
-        joined[lane, j] += a * values[i] * held[r, j]
+        joined[lane, j] += a * values[i] * kernels[r, j]
 
 
 @contracted
-def _join_row(n, window, chosen, i, factors, dense, r, held, lane, joined):
-    """Add held[r] * (sum of factors[i + m, r] * dense[chosen[m]] over m < n <= 2) to joined[lane] over the columns of a window."""
+def _join_row(n, window, slot_pair, i, factors, dense, r, kernels, lane, joined):
+    """Add kernels[r] * (sum of factors[i + m, r] * dense[slot_pair[m]] over m < n <= 2) to joined[lane] over the columns of a window."""
     low, high, lane, r = np.uint64(window[0]), np.uint64(window[1]), np.uint64(lane), np.uint64(r)
-    x, a = np.uint64(chosen[0]), factors[i, r]
+    x, a = np.uint64(slot_pair[0]), factors[i, r]
     if n == 1:
         for j in range(low, high):
-            joined[lane, j] += held[r, j] * (a * dense[x, j])
+            joined[lane, j] += kernels[r, j] * (a * dense[x, j])
         return
-    y, b = np.uint64(chosen[1]), factors[i + 1, r]
+    y, b = np.uint64(slot_pair[1]), factors[i + 1, r]
     for j in range(low, high):
-        joined[lane, j] += held[r, j] * (a * dense[x, j] + b * dense[y, j])
+        joined[lane, j] += kernels[r, j] * (a * dense[x, j] + b * dense[y, j])
 
 
 @contracted
-def _join_rows(n, window, chosen, i, factors, dense, held, lane, joined):
+def _join_rows(n, window, slot_pair, i, factors, dense, kernels, lane, joined):
     """Do the same for all rows that are held, whose factors are factors[i]: what is loaded for one feature serves four rows."""
     low, high, lane = np.uint64(window[0]), np.uint64(window[1]), np.uint64(lane)
-    x, a, a1, a2, a3 = np.uint64(chosen[0]), factors[i, 0], factors[i, 1], factors[i, 2], factors[i, 3]
+    x, a, a1, a2, a3 = np.uint64(slot_pair[0]), factors[i, 0], factors[i, 1], factors[i, 2], factors[i, 3]
     if n == 1:
         for j in range(low, high):
-            h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
+            h, h1, h2, h3 = kernels[0, j], kernels[1, j], kernels[2, j], kernels[3, j]
             joined[lane, j] += dense[x, j] * ((a * h + a1 * h1) + (a2 * h2 + a3 * h3))
         return
-    y, b, b1, b2, b3 = np.uint64(chosen[1]), factors[i + 1, 0], factors[i + 1, 1], factors[i + 1, 2], factors[i + 1, 3]
+    y, b, b1, b2, b3 = (
+        np.uint64(slot_pair[1]),
+        factors[i + 1, 0],
+        factors[i + 1, 1],
+        factors[i + 1, 2],
+        factors[i + 1, 3],
+    )
     for j in range(low, high):
-        h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
+        h, h1, h2, h3 = kernels[0, j], kernels[1, j], kernels[2, j], kernels[3, j]
         first, second = (a * h + a1 * h1) + (a2 * h2 + a3 * h3), (b * h + b1 * h1) + (b2 * h2 + b3 * h3)
         joined[lane, j] += dense[x, j] * first + dense[y, j] * second
 
@@ -642,7 +648,7 @@ def _let_wait(t, r, value, slots, n, indices, features, factors):
 
 
 @pasted  # named tuples are expensive to pass, row by row
-def _add_features(v, n, window, features, inverted, kinds, held, graphs, waiting, joined, bins, in_use):
+def _add_features(v, n, window, features, inverted, kinds, kernels, graphs, waiting, joined, bins, in_use):
     """Add the features of the n rows from v onward, which are held: rare ones to their lanes or bins, while common ones wait.
 
     Returns the number of those that wait.
@@ -667,10 +673,10 @@ def _add_features(v, n, window, features, inverted, kinds, held, graphs, waiting
                 continue
             if lanes[t] >= 0:
                 lanes_in_use[lanes[t]] = True
-                _join_listed(data[i], start, stop, listed, values, r, held, lanes[t], joined)
+                _join_listed(data[i], start, stop, listed, values, r, kernels, lanes[t], joined)
             else:
                 bins_in_use[kinds[t]] = True
-                _bin_listed(data[i], start, stop, listed, values, r, held, graphs, kinds[t], bins)
+                _bin_listed(data[i], start, stop, listed, values, r, kernels, graphs, kinds[t], bins)
     return n_waiting
 
 
@@ -687,20 +693,22 @@ def _only_row(i, factors):
 
 
 @jit
-def _join_waiting(n_rows, n, window, slots, lanes, indices, features, factors, chosen, dense, held, joined, in_use):
+def _join_waiting(
+    n_rows, n, window, slots, lanes, indices, features, factors, slot_pair, dense, kernels, joined, in_use
+):
     """Add the n common features that wait for some rows, up to two of one lane at once; none waits afterwards."""
     first = 0
     while first < n:
         lane, last = lanes[features[first]], first
         while last < n and last < first + 2 and lanes[features[last]] == lane:
-            chosen[last - first], indices[slots[features[last]]] = slots[features[last]], -1
+            slot_pair[last - first], indices[slots[features[last]]] = slots[features[last]], -1
             last += 1
         in_use[lane] = True
         row = 0 if n_rows == 1 else _only_row(first, factors) if last - first == 1 else -1
         if row >= 0:
-            _join_row(last - first, window, chosen, first, factors, dense, row, held, lane, joined)
+            _join_row(last - first, window, slot_pair, first, factors, dense, row, kernels, lane, joined)
         else:
-            _join_rows(last - first, window, chosen, first, factors, dense, held, lane, joined)
+            _join_rows(last - first, window, slot_pair, first, factors, dense, kernels, lane, joined)
         first = last
 
 
@@ -717,7 +725,9 @@ def sum_tile(span, rows, columns, inverted, weights, kernel, scratch, out):
     slots, lanes, lane_kinds, dense, ends, listed, values = inverted
     kinds, kind_weights, group_starts = weights
     kernel_values, gamma, reach = kernel
-    held, joined, bins, totals, lanes_in_use, bins_in_use, window, chosen, slot_indices, waiting, factors = scratch
+    kernels, joined, bins, totals, lanes_in_use, bins_in_use, window, slot_pair, slot_indices, waiting, factors = (
+        scratch
+    )
     v = span[0]
     is_begun = v > 0 and row_graphs[v - 1] == row_graphs[v]
     while v < span[1]:
@@ -733,17 +743,17 @@ def sum_tile(span, rows, columns, inverted, weights, kernel, scratch, out):
             # Whole vectors of numbers: columns beyond the window are of the same block, or have no feature.
             low, high = max(window[0] // LANES * LANES, first), min(-(-window[1] // LANES) * LANES, last)
             if len(kernel_values):
-                copy(kernel_values[v - span[0], low:high], held[0, low:high])
+                copy(kernel_values[v - span[0], low:high], kernels[0, low:high])
             elif n == 1:
-                gaussian_row(gamma, v, row_vectors, vectors, low, high, 0, held)
+                gaussian_row(gamma, v, row_vectors, vectors, low, high, 0, kernels)
             else:
-                gaussian_rows(gamma, v, row_vectors, vectors, low, high, held)
+                gaussian_rows(gamma, v, row_vectors, vectors, low, high, kernels)
             n_waiting = _add_features(
-                v, n, (low, high), (indptr, indices, data), (slots, lanes, ends, listed, values), kinds, held, graphs,
+                v, n, (low, high), (indptr, indices, data), (slots, lanes, ends, listed, values), kinds, kernels, graphs,
                 (slot_indices, waiting, factors), joined, bins, (lanes_in_use, bins_in_use),
             )  # fmt: skip
             _join_waiting(
-                n, n_waiting, (low, high), slots, lanes, slot_indices, waiting, factors, chosen, dense, held, joined,
+                n, n_waiting, (low, high), slots, lanes, slot_indices, waiting, factors, slot_pair, dense, kernels, joined,
                 lanes_in_use,
             )  # fmt: skip
             v += n

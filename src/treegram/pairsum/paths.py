@@ -114,8 +114,8 @@ def path_self_sums(
     """Return the sum of each graph with itself: the diagonal of :func:`path_sums`."""
     if not len(ends.graph_ids):
         return np.zeros(ends.n_graphs)
-    own = replace(ends, blocks=own_blocks(ends.graph_ids, ends.blocks))
-    job = _PathJob.prepare(own, own, node_kernel, length_weights)
+    alone = replace(ends, blocks=own_blocks(ends.graph_ids, ends.blocks))
+    job = _PathJob.prepare(alone, alone, node_kernel, length_weights)
     return diagonal(_tile_sums, job, n_jobs=n_jobs, label="path sums")
 
 
@@ -137,8 +137,8 @@ def path_contributions(
         job = replace(_PathJob.prepare(others, ends, node_kernel, length_weights), both_ways=False)
         tiles = cut(job.layout.right.offsets, 1 + len(ends.graph_ids) // TILE_COLUMNS)
         tasks = [(job, weights, tile) for tile in tiles]
-        for order, own in run_tasks(_tile_contributions, tasks, n_jobs=n_jobs, label="path sums"):
-            contributions[order] = own
+        for order, sums in run_tasks(_tile_contributions, tasks, n_jobs=n_jobs, label="path sums"):
+            contributions[order] = sums
     return contributions
 
 

@@ -105,25 +105,25 @@ def bin_counts(fitted: Binned, new: Binned) -> sp.csr_matrix:
     return sp.vstack(rows, format="csr").T.tocsr()
 
 
-def _column_products(left: Binned, right: Binned | None, chosen: slice) -> Floats:
+def _column_products(left: Binned, right: Binned | None, part: slice) -> Floats:
     n_left = 0 if right is None else left.n_graphs
     K = np.zeros((left.n_graphs, left.n_graphs if right is None else right.n_graphs))
     if K.size:
-        labels, graph_ids, columns = _joined(left, right, chosen)
+        labels, graph_ids, columns = _joined(left, right, part)
         for column in columns:
             _, *counted = _count_bins(labels, column, graph_ids)
             add_products(*counted, n_left, K)
     return K
 
 
-def _joined(left: Binned, right: Binned | None, chosen: slice) -> tuple[Ints, Ints, Ints]:
+def _joined(left: Binned, right: Binned | None, part: slice) -> tuple[Ints, Ints, Ints]:
     """Return labels, graphs and the chosen columns of the nodes of both sides."""
     if right is None:
-        return left.labels, left.graph_ids, left.columns[chosen]
+        return left.labels, left.graph_ids, left.columns[part]
     return (
         np.concatenate([left.labels, right.labels]),
         np.concatenate([left.graph_ids, left.n_graphs + right.graph_ids]),
-        np.concatenate([left.columns[chosen], right.columns[chosen]], axis=1),
+        np.concatenate([left.columns[part], right.columns[part]], axis=1),
     )
 
 

@@ -92,13 +92,13 @@ class Layout:
         extent = max(float(np.abs(nodes.vectors).max(initial=0.0)) for nodes in collections) or 1.0
         direction = _widest_direction(right.vectors, extent)
         sides = []
-        for nodes, own in zip(collections, blocks, strict=True):
+        for nodes, numbers in zip(collections, blocks, strict=True):
             # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes. Read-only vectors are
             # copied: loops would be compiled for them again.
             projections = np.einsum("ni,i->n", nodes.vectors / extent, direction)
-            by_block = order_by(own, n_blocks, np.argsort(projections, kind="stable"))
+            by_block = order_by(numbers, n_blocks, np.argsort(projections, kind="stable"))
             vectors = np.require(nodes.vectors, requirements=["C", "W"])
-            sides.append(Side(nodes.offsets, own, vectors, projections, by_block))
+            sides.append(Side(nodes.offsets, numbers, vectors, projections, by_block))
         reach = np.inf
         if isinstance(node_kernel, Gaussian):
             rounding = 8 * np.finfo(float).eps * left.vectors.shape[1]
@@ -143,10 +143,10 @@ class Layout:
         values = np.zeros((rows[1] - rows[0], len(columns.graphs)))
         blocks, vectors = self.left.blocks[slice(*rows)], self.left.vectors[slice(*rows)]
         for block in np.unique(blocks):
-            chosen = np.flatnonzero(blocks == block)
+            in_block = np.flatnonzero(blocks == block)
             inside = slice(columns.block_starts[block], columns.block_starts[block + 1])
             if inside.stop > inside.start:
-                values[chosen, inside] = self.node_kernel(vectors[chosen], columns.vectors[:, inside].T)
+                values[in_block, inside] = self.node_kernel(vectors[in_block], columns.vectors[:, inside].T)
         return Kernel(values, 0.0, self.reach)
 
 

@@ -88,8 +88,8 @@ def walk_self_sums(nodes: WalkNodes, *, n_jobs: int | None = None) -> Floats:
     if not len(nodes.blocks):
         return np.zeros((len(nodes.weights), len(nodes.offsets) - 1))
     graph_ids = np.repeat(np.arange(len(nodes.offsets) - 1), np.diff(nodes.offsets))
-    own = replace(nodes, blocks=own_blocks(graph_ids, nodes.blocks))
-    return nodes.weights @ diagonal(_tile_sums, _WalkJob.prepare(own, own), n_jobs=n_jobs, label="walk sums")
+    alone = replace(nodes, blocks=own_blocks(graph_ids, nodes.blocks))
+    return nodes.weights @ diagonal(_tile_sums, _WalkJob.prepare(alone, alone), n_jobs=n_jobs, label="walk sums")
 
 
 def walk_contributions(nodes: WalkNodes, others: WalkNodes, weights: Floats, *, n_jobs: int | None = None) -> Floats:
@@ -149,8 +149,8 @@ def _column_arcs(arcs: Any, order: Ints) -> Any:
     first = order.min() if len(order) else 0
     lengths = np.diff(arcs.starts)[order]
     starts = np.append(0, np.cumsum(lengths))
-    chosen = np.arange(starts[-1]) + np.repeat(arcs.starts[order] - starts[:-1], lengths)
-    return Arcs(starts, np.argsort(order)[arcs.ends[chosen] - first], arcs.labels[chosen])
+    positions = np.arange(starts[-1]) + np.repeat(arcs.starts[order] - starts[:-1], lengths)
+    return Arcs(starts, np.argsort(order)[arcs.ends[positions] - first], arcs.labels[positions])
 
 
 # -------------------------------------------------------------------- compiled

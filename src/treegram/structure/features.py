@@ -49,9 +49,9 @@ class Features:
 
     def _spread(self, graph_ids: Ints) -> NDArray[np.int8]:
         matrix = self.counts
-        kinds = np.zeros(matrix.shape[1], np.int8)
-        classify_columns((matrix.indptr, matrix.indices), graph_ids, kinds, np.empty(len(kinds), np.int32))
-        return kinds
+        spreads = np.zeros(matrix.shape[1], np.int8)
+        classify_columns((matrix.indptr, matrix.indices), graph_ids, spreads, np.empty(len(spreads), np.int32))
+        return spreads
 
 
 def _fold(matrix: sp.csr_matrix, is_kept: NDArray[np.bool_], *, with_rest: bool) -> sp.csr_matrix:
@@ -147,7 +147,7 @@ def count_and_order(rows, ends, order):
 
 
 @jit
-def classify_columns(matrix, graph_ids, kinds, owners):
+def classify_columns(matrix, graph_ids, spreads, owners):
     """Set kinds[t] to where column t of a sparse matrix has entries: ONE_ROW, several rows of ONE_GRAPH, or several graphs (SHARED).
 
     ``kinds`` (int8) must be ABSENT everywhere; ``owners`` is scratch.
@@ -156,12 +156,12 @@ def classify_columns(matrix, graph_ids, kinds, owners):
     for row in range(len(indptr) - 1):
         for i in range(indptr[row], indptr[row + 1]):
             t = indices[i]
-            if kinds[t] == ABSENT:
-                kinds[t], owners[t] = ONE_ROW, row
+            if spreads[t] == ABSENT:
+                spreads[t], owners[t] = ONE_ROW, row
             elif graph_ids[row] != graph_ids[owners[t]]:
-                kinds[t] = SHARED
-            elif kinds[t] == ONE_ROW:
-                kinds[t] = ONE_GRAPH
+                spreads[t] = SHARED
+            elif spreads[t] == ONE_ROW:
+                spreads[t] = ONE_GRAPH
 
 
 @jit

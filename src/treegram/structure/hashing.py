@@ -121,9 +121,9 @@ def number_codes(codes: Hashes) -> tuple[Ints, Ints]:
 
 def number_pairs(first: Hashes, second: Hashes) -> tuple[Ints, Ints]:
     """Give equal pairs (first[i], second[i]) the same number, in order of appearance; also return the first index of each number."""
-    numbers, seen = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
+    numbers, firsts = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
     first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)  # a stride would compile the loop again
-    return numbers, seen[: number_equal_pairs(first, second, empty_table(len(first)), numbers, seen)]
+    return numbers, firsts[: number_equal_pairs(first, second, empty_table(len(first)), numbers, firsts)]
 
 
 def empty_table(n_records: int) -> Ints:
@@ -192,25 +192,25 @@ def fill_table(first, used, rows, codes, table):
 
 
 @jit
-def number_equal_pairs(first, second, table, numbers, seen):
+def number_equal_pairs(first, second, table, numbers, firsts):
     """Fill ``numbers`` (int64) and ``seen``, the first index of each number, from an empty table; return how many are distinct."""
     last, n_distinct = len(table) - 1, 0
     for v in range(len(first)):
         slot = np.int64(join(second[v], first[v]) & np.uint64(last))
         while table[slot] >= 0:
-            other = seen[table[slot]]
+            other = firsts[table[slot]]
             if first[other] == first[v] and second[other] == second[v]:
                 break
             slot = (slot + 1) & last
         if table[slot] < 0:
-            table[slot], seen[n_distinct] = n_distinct, v
+            table[slot], firsts[n_distinct] = n_distinct, v
             n_distinct += 1
         numbers[v] = table[slot]
     return n_distinct
 
 
 @jit
-def number_equal_rows(rows, table, numbers, seen):
+def number_equal_rows(rows, table, numbers, firsts):
     """Do the same for whole rows of 64-bit words, shape (n, n_words), uint64."""
     last, n_distinct = len(table) - 1, 0
     for v in range(len(rows)):
@@ -219,10 +219,10 @@ def number_equal_rows(rows, table, numbers, seen):
             code = (code ^ rows[v, i]) * GOLDEN
             code ^= code >> _S30
         slot = np.int64(mix(code) & np.uint64(last))
-        while table[slot] >= 0 and not _is_same(v, seen[table[slot]], rows):
+        while table[slot] >= 0 and not _is_same(v, firsts[table[slot]], rows):
             slot = (slot + 1) & last
         if table[slot] < 0:
-            table[slot], seen[n_distinct] = n_distinct, v
+            table[slot], firsts[n_distinct] = n_distinct, v
             n_distinct += 1
         numbers[v] = table[slot]
     return n_distinct

@@ -66,7 +66,7 @@ class Phi(Features):
     """Counts of the trees rooted at each node; columns are trees."""
 
     sizes: Floats  # nodes of each tree after unrolling; a float, because it grows exponentially with the depth
-    seen: Ints  # (n_trees, 3): root, node and j of one occurrence of the tree
+    examples: Ints  # (n_trees, 3): root, node and j of one occurrence of the tree
 
 
 def tree_features(
@@ -85,7 +85,7 @@ def tree_features(
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     tasks = [(graphs, hashes, depth, COUNTINGS[counting], span) for span in graph_spans(graphs, NODES_PER_TASK)]
     results = list(run_tasks(_count_trees, tasks, n_jobs=n_jobs, label="trees"))
-    lengths, numbers, counts, codes, sizes, seen = (list(column) for column in zip(*results, strict=True))
+    lengths, numbers, counts, codes, sizes, examples = (list(column) for column in zip(*results, strict=True))
     all_codes = np.concatenate(codes)
     columns, firsts = number_codes(all_codes)
     index = np.int32 if sum(map(len, counts)) < 2**31 else np.int64
@@ -100,7 +100,7 @@ def tree_features(
         counts=sp.csr_matrix(entries, shape=(graphs.n_nodes, len(firsts))),
         codes=np.take(all_codes, firsts),
         sizes=np.take(np.concatenate(sizes), firsts),
-        seen=np.take(np.concatenate(seen), firsts, axis=0),  # takes a third of the time of [firsts]
+        examples=np.take(np.concatenate(examples), firsts, axis=0),  # takes a third of the time of [firsts]
     )
 
 
@@ -121,11 +121,11 @@ def _count_trees(
         depths=np.empty(room, np.int64),
         table=empty_table(0),
     )
-    seen, single, state = new_visit(largest, depth), np.zeros(largest), start_at(span[0])
+    visited, single, state = new_visit(largest, depth), np.zeros(largest), start_at(span[0])
     arrays, asked = (graphs.offsets, graphs.indptr, graphs.indices), (float(depth), counting, span[1])
 
     def count(records: Any) -> int:
-        return int(count_trees(arrays, hashes, asked, seen, single, state, records, STEPS_PER_CALL))
+        return int(count_trees(arrays, hashes, asked, visited, single, state, records, STEPS_PER_CALL))
 
     records = run_loop(count, state, graphs.offsets, span[1], "trees", records)
     order, ends = order_by_row(records.nodes - base, n_nodes)
@@ -161,15 +161,15 @@ def tree_contributions(
     """
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     largest = int(graphs.sizes.max(initial=0))
-    seen, state = new_visit(largest, depth), start_at(0)
-    mass = np.zeros((*seen.codes.shape, per_count.shape[1]))
+    visited, state = new_visit(largest, depth), start_at(0)
+    mass = np.zeros((*visited.codes.shape, per_count.shape[1]))
     contributions = np.zeros((graphs.n_nodes, per_count.shape[1]))
     codes = phi.codes[phi.counts.indices]  # ascending in each row, because columns are sorted by code
     entries = (phi.counts.indptr.astype(np.int64), codes, np.ascontiguousarray(per_count))
     arrays, asked = (graphs.offsets, graphs.indptr, graphs.indices), (float(depth), COUNTINGS[counting])
 
     def divide(_: None) -> int:
-        return int(divide_trees(arrays, hashes, asked, seen, entries, mass, state, contributions, STEPS_PER_CALL))
+        return int(divide_trees(arrays, hashes, asked, visited, entries, mass, state, contributions, STEPS_PER_CALL))
 
     run_loop(divide, state, graphs.offsets, len(graphs), "contributions of trees")
     return contributions
@@ -186,12 +186,12 @@ def new_visit(n: int, depth: int) -> Any:
     )
 
 
-def read_tree(graphs: Graphs, seen: Ints, *, missing_labels: str, use_edge_labels: bool) -> str:
-    """Return the tree seen at (root, node, j) as text: ``C(N,C(O))``, children in alphabetical order.
+def read_tree(graphs: Graphs, example: Ints, *, missing_labels: str, use_edge_labels: bool) -> str:
+    """Return the tree at (root, node, j) as text: ``C(N,C(O))``, children in alphabetical order.
 
     With edge labels, ``C(1:N)`` is a C joined to an N by an edge labeled 1.
     """
-    root, node, j = (int(x) for x in seen)
+    root, node, j = (int(x) for x in example)
     distance, queue = {root: 0}, [root]
     for v in queue:
         for w in graphs.indices[graphs.indptr[v] : graphs.indptr[v + 1]].tolist():
@@ -220,10 +220,10 @@ def read_tree(graphs: Graphs, seen: Ints, *, missing_labels: str, use_edge_label
 
 
 @jit
-def encode(n_visited, depth, base, arcs, hashes, seen):
+def encode(n_visited, depth, base, arcs, hashes, visited):
     """Fill codes (uint64) and sizes of T_j(v) for all nodes v of one visit and 1 <= j <= depth - distance, leaves first."""
     (indptr, indices), (node_hashes, arc_hashes) = arcs, hashes
-    order, distance, codes, sizes = seen
+    order, distance, codes, sizes = visited
     for i in range(n_visited - 1, -1, -1):
         v = order[i]
         below = depth - distance[v]
@@ -257,12 +257,12 @@ def extra_count(counting, beyond, distance):
 
 
 @jit
-def _count_visit(n_visited, top, beyond, counting, seen, single, first, used, records):
+def _count_visit(n_visited, top, beyond, counting, visited, single, first, used, records):
     """Count the trees of one visit, those of one node in ``single``; return the number of records.
 
     The visit has no node farther than ``top``; ``beyond`` is by how much the depth exceeds it.
     """
-    order, distance, codes, sizes = seen
+    order, distance, codes, sizes = visited
     root = order[0]
     for i in range(n_visited):
         v = order[i]
@@ -299,7 +299,7 @@ def _finish_graph(base, n, first, used, node_hashes, single, records):
 
 
 @jit
-def count_trees(graphs, hashes, asked, seen, single, state, records, budget):
+def count_trees(graphs, hashes, asked, visited, single, state, records, budget):
     """Count every tree at every node of the graphs state[GRAPH] .. last - 1, where ``asked`` is (depth, counting, last).
 
     The depth is a float: it may be far larger than any graph, and is then only a count. One record per node and tree, in an
@@ -310,17 +310,17 @@ def count_trees(graphs, hashes, asked, seen, single, state, records, budget):
     while g < last:
         base, n = offsets[g], offsets[g + 1] - offsets[g]
         while root < n:
-            n_visited = visit(root, np.int64(min(depth, n)), base, indptr, indices, seen.order, seen.distance)
-            top = seen.distance[seen.order[n_visited - 1]]
+            n_visited = visit(root, np.int64(min(depth, n)), base, indptr, indices, visited.order, visited.distance)
+            top = visited.distance[visited.order[n_visited - 1]]
             needed = used + n_visited * top + n
             is_room = has_room(needed, first, records.nodes, records.table)
             if steps > budget or not is_room:
-                leave(n_visited, seen.order, seen.distance)
+                leave(n_visited, visited.order, visited.distance)
                 save(state, used, first, g, root, 0)
                 return PAUSED if is_room else needed
-            encode(n_visited, top, base, (indptr, indices), hashes, seen)
-            used = _count_visit(n_visited, top, depth - top, counting, seen, single, first, used, records)
-            leave(n_visited, seen.order, seen.distance)
+            encode(n_visited, top, base, (indptr, indices), hashes, visited)
+            used = _count_visit(n_visited, top, depth - top, counting, visited, single, first, used, records)
+            leave(n_visited, visited.order, visited.distance)
             steps += n_visited * (top + 1)
             root += 1
         used = _finish_graph(base, n, first, used, hashes[0], single, records)
@@ -340,12 +340,12 @@ def _add_scaled(a, values, out):
 
 
 @jit
-def _divide_visit(n_visited, top, beyond, counting, base, arcs, seen, entries, mass, contributions):
+def _divide_visit(n_visited, top, beyond, counting, base, arcs, visited, entries, mass, contributions):
     """Divide what the trees of one visit contribute: each node of a tree gets the same amount, and passes it on to its children.
 
     ``mass[v, j, o]`` is what each node of T_j(v) gets, each time that T_j(v) is in a larger tree or is itself counted.
     """
-    (indptr, indices), (order, distance, codes, sizes), (starts, entry_codes, per_count) = arcs, seen, entries
+    (indptr, indices), (order, distance, codes, sizes), (starts, entry_codes, per_count) = arcs, visited, entries
     for i in range(n_visited):
         mass[order[i], : top - distance[order[i]] + 1] = 0.0
     for i in range(n_visited):
@@ -364,7 +364,7 @@ def _divide_visit(n_visited, top, beyond, counting, base, arcs, seen, entries, m
 
 
 @jit
-def divide_trees(graphs, hashes, asked, seen, entries, mass, state, contributions, budget):
+def divide_trees(graphs, hashes, asked, visited, entries, mass, state, contributions, budget):
     """Divide what the trees at the nodes of the graphs state[GRAPH], ... contribute; ``asked`` is (depth, counting).
 
     ``entries`` are (starts, codes, per_count): the sorted codes of the trees at each node, and what each contributes per
@@ -378,13 +378,13 @@ def divide_trees(graphs, hashes, asked, seen, entries, mass, state, contribution
             if steps > budget:
                 save(state, 0, 0, g, root, 0)
                 return PAUSED
-            n_visited = visit(root, np.int64(min(depth, n)), base, indptr, indices, seen.order, seen.distance)
-            top = seen.distance[seen.order[n_visited - 1]]
-            encode(n_visited, top, base, (indptr, indices), hashes, seen)
+            n_visited = visit(root, np.int64(min(depth, n)), base, indptr, indices, visited.order, visited.distance)
+            top = visited.distance[visited.order[n_visited - 1]]
+            encode(n_visited, top, base, (indptr, indices), hashes, visited)
             _divide_visit(
-                n_visited, top, depth - top, counting, base, (indptr, indices), seen, entries, mass, contributions
+                n_visited, top, depth - top, counting, base, (indptr, indices), visited, entries, mass, contributions
             )
-            leave(n_visited, seen.order, seen.distance)
+            leave(n_visited, visited.order, visited.distance)
             steps += n_visited * (top + 1)
             root += 1
         g, root = g + 1, 0

@@ -64,9 +64,9 @@ def color_features(colors: Hashes, offsets: Ints, *, first: int = 0) -> ColorFea
     ``colors`` has one row for each iteration, starting with ``first``.
     """
     n_rounds, n_nodes = colors.shape
-    features, seen = gather(offsets * n_rounds, colors.T.ravel(), np.ones(n_rounds * n_nodes))
+    features, examples = gather(offsets * n_rounds, colors.T.ravel(), np.ones(n_rounds * n_nodes))
     features.counts.sum_duplicates()
-    nodes, rounds = np.divmod(seen.astype(np.int64), n_rounds)
+    nodes, rounds = np.divmod(examples.astype(np.int64), n_rounds)
     return ColorFeatures(features.counts, features.codes, first + rounds, nodes)
 
 
