@@ -111,6 +111,18 @@ def test_invalid_igraph_graphs_raise():
         Graphs.from_igraph([igraph.Graph([(0, 1)]), igraph.Graph([(0, 1)], directed=True)])
 
 
+@pytest.mark.parametrize(
+    ("argument", "place"), [("attributes", "node 0"), ("label", "node 0"), ("edge_attributes", r"edge \(0, 1\)")]
+)
+def test_a_column_that_one_graph_lacks_is_missing_there(argument, place):
+    """Not 0, and not the values of the next graph."""
+    igraph = pytest.importorskip("igraph")
+    made = [igraph.Graph([(0, 1)], vertex_attrs={"x": [1, 2]}, edge_attrs={"x": [3]}) for _ in range(3)]
+    made[1] = igraph.Graph([(0, 1)])
+    with pytest.raises(InvalidGraphError, match=f"^Graph 1: {place}: no value for 'x'"):
+        Graphs.from_igraph(made, **{argument: "x"})
+
+
 # -------------------------------------------------------------------- PyTorch Geometric
 
 
