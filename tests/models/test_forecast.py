@@ -68,7 +68,7 @@ def test_what_is_out_of_proportion_is_left_out_with_a_note():
     notes = out_of_proportion([Candidate("a", ShortestPath()), Candidate("b", WL()), Candidate("c", WL(1))], graphs)
     assert list(notes) == [0]
     assert notes[0].startswith(
-        f"left out: it would take about {forecast(ShortestPath(), graphs):.0f} s on 20 graphs, and all "
+        f"left out, since it would take about {forecast(ShortestPath(), graphs):.0f} s on 20 graphs, and all "
     )
     assert "kernels=[...]" in notes[0]
     assert not out_of_proportion([Candidate("a", ShortestPath())], graphs)  # there is nothing else
@@ -91,9 +91,9 @@ def test_models_note_what_they_left_out(kind, is_linear, monkeypatch):
     )
     model = kind().fit(graphs, y)
     notes = {record["candidate"]: record for record in model.search_results_}
-    assert notes["pairs"]["note"].startswith("left out: it would take about 100 s on 40 graphs")
+    assert notes["pairs"]["note"].startswith("left out, since it would take about 100 s on 40 graphs")
     assert notes["pairs"]["weight"] is None
     assert "it would take about 100 s" in str(model.search_summary())
     assert model.score(graphs, y) > 0.6
     named = kind([NSPDK(radius=1, distance=1), WL()]).fit(graphs, y)  # what the user names is never left out
-    assert not any(record["note"].startswith("left out: it would") for record in named.search_results_)
+    assert not any(record["note"].startswith("left out, since it would") for record in named.search_results_)

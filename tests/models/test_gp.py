@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.base import clone, is_regressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel
@@ -81,6 +82,26 @@ def test_scale_maximizes_the_likelihood(ink):
         scale = factor * model.scale_
         other = GaussianProcessRegressor(Precomputed(K, scale), alpha=0.1 * scale, optimizer=None).fit(everyone, z)
         assert other.log_marginal_likelihood_value_ < model.log_marginal_likelihood_
+
+
+def test_sample_weights_divide_the_noise(ink):
+    graphs, y = ink
+    graphs, y = graphs[:30], y[:30] + np.random.default_rng(0).normal(size=30) * y.std() / 3
+    weights = 1.0 + np.arange(30) % 3
+    model = GraphGP(ODDCL(depth=1), param_grid={}, noise=0.2, target_transform=None)
+    model.fit(graphs, y, sample_weight=10 * weights)
+    mean = np.average(y, weights=weights)
+    unit = np.sqrt(np.average((y - mean) ** 2, weights=weights))
+    z, K = (y - mean) / unit, ODDCL(depth=1).fit_transform(graphs)
+    covariance = K + 0.2 * np.diag(weights.mean() / weights)
+    np.testing.assert_allclose(model.predict(graphs), mean + unit * K @ np.linalg.solve(covariance, z), rtol=1e-8)
+    density = multivariate_normal(np.zeros(30), model.scale_ * covariance).logpdf(z)
+    assert model.log_marginal_likelihood_ == pytest.approx(density, rel=1e-6)
+    alone = GraphGP("wl").fit(graphs[:20], y[:20]).predict(graphs)
+    weighted = GraphGP("wl").fit(graphs, y, sample_weight=np.arange(30) < 20)
+    np.testing.assert_allclose(weighted.predict(graphs), alone, rtol=1e-10)
+    both = GraphGP("wl").fit(graphs, np.column_stack([y, -y]), sample_weight=np.arange(30) < 20)
+    np.testing.assert_allclose(both.predict(graphs)[:, 0], alone, rtol=1e-10)
 
 
 def test_most_likely_candidate_is_chosen(ink):

@@ -434,7 +434,7 @@ def test_damaged_blocks_are_refused(kind, attribute, change, few, tmp_path):
     (block,) = (block for block in model.blocks_ if type(block).__name__ == kind)
     vars(block)[attribute] = change(vars(block)[attribute])
     save_model(model, tmp_path / "model.tgm")
-    with pytest.raises(ModelFileError, match=" of a (Feature|Column|Map)Block must "):
+    with pytest.raises(ModelFileError, match=r" of a (Feature|Column|Map)Block must "):
         load_model(tmp_path / "model.tgm")
 
 

@@ -317,6 +317,23 @@ def test_loaded_kernel_can_be_pickled_cloned_and_refitted(graphs, new, path):
     assert_same(loaded.fit(new).transform(graphs), KernelSum([WL(), ODDCL(depth=1)]).fit(new).transform(graphs))
 
 
+def test_skops_files_hold_fitted_models(graphs, new, tmp_path):
+    skops = pytest.importorskip("skops.io", reason="skops is not a dependency")
+    y = np.arange(N_GRAPHS) % 2
+    for model in (
+        GraphSVC(WL(1), param_grid={}, C=1, cv=2),
+        GraphClassifier([WL(1), make_pipeline(ScaleAttributes(), ODDCL(depth=1))]),
+        GraphRegressor([WL(1)]),
+        GraphGP(WL(1), param_grid={}),
+        GraphRidge(WL(1), param_grid={}),
+        make_pipeline(FeatureMap(WL(1)), LogisticRegression()),
+    ):
+        skops.dump(model.fit(graphs, y), tmp_path / "model.skops")
+        types = skops.get_untrusted_types(file=tmp_path / "model.skops")
+        assert all(name.startswith(("treegram.", "scipy.sparse.")) for name in types)
+        assert_same(skops.load(tmp_path / "model.skops", trusted=types).predict(new), model.predict(new))
+
+
 # -------------------------------------------------------------------- unsupported content
 
 

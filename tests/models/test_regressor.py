@@ -219,6 +219,19 @@ def test_graphs_of_weight_zero_are_left_out(ink):
     np.testing.assert_allclose(both.predict(graphs[60:])[:, 0], expected.predict(graphs[60:]))
 
 
+@pytest.mark.parametrize("kind", [GraphRegressor, GraphRidge, GraphGP])
+@pytest.mark.parametrize("transform", ["auto", None])
+def test_column_of_targets_is_one_target(ink, kind, transform):
+    """scikit-learn's own regressors predict a column for a column; so do these, which fit a copy for each."""
+    graphs, y = ink
+    weights = 1.0 + np.arange(40) % 2
+    model = kind([ODDCL(depth=1)], target_transform=transform)
+    column = clone(model).fit(graphs[:40], y[:40, None], sample_weight=weights).predict(graphs[40:60])
+    alone = clone(model).fit(graphs[:40], y[:40], sample_weight=weights).predict(graphs[40:60])
+    assert column.shape == (20, 1)
+    np.testing.assert_array_equal(column[:, 0], alone)
+
+
 def test_nothing_learned_predicts_the_mean(ink):
     graphs, y = ink[0], 5.0 + 2.0 * np.random.default_rng(0).normal(size=120)
     with pytest.warns(UserWarning, match="Nothing was learned.* the mean of the targets") as caught:

@@ -535,7 +535,7 @@ def choose_stack(screening: Screening, candidates: Sequence[Candidate]) -> tuple
     weights = _stack_weights(fitted, screening.Y, screening.weights)
     is_relevant = weights >= min(LEAST_SHARE, weights.max())
     for i in np.flatnonzero(~is_relevant):
-        fitted[i].record["note"] = f"left out: weight below {LEAST_SHARE}"
+        fitted[i].record["note"] = f"left out with a weight below {LEAST_SHARE}"
     members = [fitted[i] for i in np.flatnonzero(is_relevant)]
     weights = _stack_weights(members, screening.Y, screening.weights)
     for member, weight in zip(members, weights.tolist(), strict=True):
@@ -550,7 +550,7 @@ def _finalists(screening: Screening, fitted: list[Fitted], ids: Ints, n_finalist
     errors = np.array([candidate.model.error for candidate in fitted])
     ranks = np.lexsort((errors, -np.where(weights >= LEAST_SHARE, weights, 0.0)))
     for i in ranks[n_finalists:]:
-        fitted[i].record["note"] = f"left out: not among the best {n_finalists} on {len(ids)} graphs"
+        fitted[i].record["note"] = f"left out after {len(ids)} graphs, not among the best {n_finalists}"
     return [fitted[i] for i in sorted(ranks[:n_finalists])]
 
 

@@ -78,7 +78,7 @@ def out_of_proportion(candidates: Sequence[Candidate], graphs: Graphs) -> dict[i
     for i in np.argsort(seconds, kind="stable").tolist():
         if seconds[i] > max(PATIENCE, PROPORTION * total) and total > 0:
             notes[i] = (
-                f"left out: it would take about {seconds[i]:.0f} s on {len(graphs):,} graphs, and all cheaper candidates together "
+                f"left out, since it would take about {seconds[i]:.0f} s on {len(graphs):,} graphs, and all cheaper candidates together "
                 f"{total:.0f} s. To use it all the same, pass its kernels by name: kernels=[...]"
             )
         else:

@@ -17,7 +17,7 @@ from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline
 from treegram.models.applicability import Compared, ComparesWithTraining, nearest_similarities, spread_ids
-from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_numbers, check_strengths
+from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_numbers, check_strengths, leave_out_weightless
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.multi_target import TakesSeveralTargets
 from treegram.models.search import Data, Fits, Score
@@ -263,7 +263,7 @@ class GraphGP(PredictsByProcess, KernelModel):
     noise: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
     target_transform: str | None = "auto"
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Choose a kernel, its parameters and the noise, and fit the model on all graphs.
 
         Parameters
@@ -273,6 +273,9 @@ class GraphGP(PredictsByProcess, KernelModel):
         y : array-like of shape (n_graphs,) or (n_graphs, n_targets)
             One number for each graph, or several, with NaN where a graph has no value: then a copy of the model is
             fitted for each column, on the graphs that have a value there.
+        sample_weight : array-like of shape (n_graphs,), default=None
+            How much graphs count, as in :class:`GraphRegressor`: the variance of the noise of a graph is divided by its weight,
+            relative to the mean weight. Graphs of weight 0 are left out.
 
         Returns
         -------
@@ -281,13 +284,13 @@ class GraphGP(PredictsByProcess, KernelModel):
         """
         self._check_parameters()
         if np.ndim(y) == 2:
-            return self._fit_columns(X, y)
-        graphs, numbers = self._read_numbers(X, y)
+            return self._fit_columns(X, y, sample_weight=sample_weight)
+        graphs, numbers, weights = leave_out_weightless(*self._read_numbers(X, y), sample_weight)
         noises = check_strengths("noise", self.noise)[::-1]
-        z = self._normal_scores(numbers)
+        z = self._normal_scores(numbers, weights)
         with one_blas_thread(), verbosely(self.verbose):
             everyone = np.arange(len(z))  # no graph is held out
-            result = self._search(Data(graphs, z, None, noises, [(everyone, everyone)]), "noise")
+            result = self._search(Data(graphs, z, weights, noises, [(everyone, everyone)]), "noise")
             likelihoods = result.table["mean_test_score"]
             self.results_ = {name: column for name, column in result.table.items() if name.startswith("param")}
             self.results_["log_marginal_likelihood"] = likelihoods
@@ -295,15 +298,14 @@ class GraphGP(PredictsByProcess, KernelModel):
             K = self.kernel_.fit_transform(graphs)
             self._prior = mean_diagonal(K)
             self.nearest_similarities_ = nearest_similarities(K[spread_ids(len(K))], K.diagonal())
-            values, vectors = decompose(K)
+            values, vectors = decompose(K, weights)
             noise = self.best_params_["noise"]
-            z = self._blend(numbers, lambda of_graphs: predict_left_out(values, vectors, of_graphs, noise))
+            z = self._blend(numbers, lambda of_graphs: predict_left_out(values, vectors, of_graphs, noise), weights)
             self._solve(values, vectors, vectors.T @ z, noise)
         return self
 
     def _make_score(self, data: Data) -> Score:
-        has_prior = self.target_transform is not None
-        return partial(_score_likelihoods, y=data.targets, noises=data.strengths, has_prior=has_prior)
+        return partial(_score_likelihoods, data=data, has_prior=self.target_transform is not None)
 
     def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
         return [(self.kernel_, 1.0, self._prior)], self.best_params_["noise"]
@@ -312,9 +314,14 @@ class GraphGP(PredictsByProcess, KernelModel):
 # -------------------------------------------------------------------- likelihoods
 
 
-def decompose(K: Floats) -> tuple[Floats, Floats]:
-    """Return eigenvalues and eigenvectors; negative eigenvalues, caused by rounding, become 0."""
-    values, vectors = np.linalg.eigh(K)
+def decompose(K: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return eigenvalues and eigenvectors of K with rows and columns times the roots of weights; the vectors times these roots.
+
+    Dividing the noise of a graph by its weight is the same. Negative eigenvalues, caused by rounding, become 0.
+    """
+    roots = np.sqrt(weights)
+    values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
+    vectors *= roots[:, None]
     return np.maximum(values, 0.0), vectors
 
 
@@ -339,17 +346,19 @@ def _score_likelihoods(
     train: Ints,  # noqa: ARG001
     test: Ints,  # noqa: ARG001
     *,
-    y: Floats,
-    noises: Floats,
+    data: Data,
     has_prior: bool,
 ) -> tuple[Floats, Fits]:
-    """Return the logarithm of the density of y for each noise, at the most likely scale, to 9 digits."""
-    values, vectors = decompose(K)
+    """Return the logarithm of the density of the targets for each noise, at the most likely scale, to 9 digits."""
+    y, noises, weights = data.targets, data.strengths, data.weights
+    assert weights is not None  # `fit` gives them
+    values, vectors = decompose(K, weights)
     damped = values + noises[:, None]
     scales = ((vectors.T @ y) ** 2 / damped).mean(axis=1)
     # For a constant target, the likelihood grows without limit as the scale goes to 0.
     scales = np.maximum(scales, _TINY)
     likelihoods = -0.5 * (np.log(damped).sum(axis=1) + len(y) * (np.log(2 * np.pi * scales) + 1))
+    likelihoods += 0.5 * np.log(weights).sum()
     if has_prior:
         likelihoods -= 0.5 * distance_from_prior(np.log(noises / mean_diagonal(K)))
     return np.round(likelihoods, 9), Fits(len(noises))  # the rest is rounding

@@ -189,18 +189,18 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         shares /= shares.sum()
         least = min(LEAST_SHARE, shares.max())
         for candidate, share in zip(fitted, shares, strict=True):
-            candidate.record["note"] = "" if share >= least else f"left out: weight below {LEAST_SHARE}"
+            candidate.record["note"] = "" if share >= least else f"left out with a weight below {LEAST_SHARE}"
         return [parts for parts in zip(fitted, grams, shares.tolist(), strict=True) if parts[2] >= least]
 
     def _fit_sum(self, screening: Screening, relevant: list[tuple[Fitted, Floats, float]], numbers: Floats) -> None:
         """Fit the relevant kernels on all graphs, add up their Gram matrices, and find the scale, noise and coefficients."""
-        weights, roots = screening.weights, np.sqrt(screening.weights)
-        total = np.zeros((len(roots), len(roots)))
+        weights, n = screening.weights, len(numbers)
+        total = np.zeros((n, n))
         kept = []
         for candidate, of_sample, share in relevant:
             with screening.leaving_out(candidate.record):
                 kernel, K = candidate.kernel, of_sample
-                if len(K) < len(roots):
+                if len(K) < n:
                     kernel, K = screening.fit_kernel(candidate.candidate.kernel, screening.graphs)
                 unit = mean_diagonal(K)
                 total += share / unit * K
@@ -213,28 +213,28 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         self.weights_, self._priors = np.array(shares) / sum(shares), np.array(units)
         for record, weight in zip(records, self.weights_.tolist(), strict=True):
             record["weight"] = weight
-        values, vectors = decompose(roots[:, None] * total * (roots / sum(shares)))
-        weighted = vectors if (roots == 1.0).all() else roots[:, None] * vectors  # large: no copy without need
+        total *= 1.0 / sum(shares)
+        values, vectors = decompose(total, weights)
 
         def predict(z: Floats) -> tuple[Floats, Floats]:
-            return predict_left_out(values, weighted, z, np.exp(self._choose_noise(values, weighted.T @ z)))
+            return predict_left_out(values, vectors, z, np.exp(self._choose_noise(values, vectors.T @ z)))
 
         z = self._blend(numbers, predict, weights)
-        products = vectors.T @ (roots * z)
+        products = vectors.T @ z
         log_noise = self._choose_noise(values, products)
-        errors = self._solve(values, weighted, products, float(np.exp(log_noise)))
+        errors = self._solve(values, vectors, products, float(np.exp(log_noise)))
         if learned_nothing((z - errors)[:, None], z[:, None], weights):
             warn_of_nothing(self._average())
             if self.target_scale_ is not None:
                 self._use_scale(target_scale(numbers, 0.0))
                 z = self._normalize(numbers, weights)
-                products = vectors.T @ (roots * z)
+                products = vectors.T @ z
             log_noise = NOTHING_BUT_NOISE
-            errors = self._solve(values, weighted, products, float(np.exp(log_noise)))
+            errors = self._solve(values, vectors, products, float(np.exp(log_noise)))
         self.noise_ = float(np.exp(log_noise))
         loss = _minus_log_likelihood(values, products, log_noise)
         self.log_marginal_likelihood_ = -0.5 * (loss + len(z) * (np.log(2 * np.pi) + 1.0))
-        self.log_marginal_likelihood_ += float(np.log(roots).sum())
+        self.log_marginal_likelihood_ += 0.5 * float(np.log(weights).sum())
         missed, targets = self._unit * errors, self._unit * z
         if self.target_scale_ is not None:
             missed, targets = numbers - self._from_scale(self.intercept_ + targets - missed), numbers

@@ -39,6 +39,10 @@ class TargetScale:
     def _curve(self) -> PchipInterpolator:
         return PchipInterpolator(self.scaled, self.targets)
 
+    def __getstate__(self) -> dict[str, object]:
+        # Without the curve: it has slots, which skops cannot save.
+        return {name: value for name, value in vars(self).items() if name != "_curve"}
+
     def __str__(self) -> str:
         if self.blend == 1.0:
             return "plain values"
