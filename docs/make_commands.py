@@ -16,7 +16,7 @@ __all__ = ["commands_page", "write_commands"]
 HEAD = """Commands
 ========
 
-``treegram COMMAND --help`` prints what is on this page. Every command also has ``--verbose``, which logs progress to stderr when it is not a
+``treegram COMMAND --help`` prints what is on this page. Every command that takes time also has ``--verbose``, which logs progress to stderr when it is not a
 terminal. Commands that take DATA have all the options of DATA; those for one kind of input are listed under ``treegram info``. Results go to stdout, everything else to stderr. The exit code is 0 after success, 2 after wrong usage or bad input (with one line
 that says what is wrong), 130 after Ctrl-C, and 1 after a bug.
 """

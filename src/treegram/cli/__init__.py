@@ -98,7 +98,8 @@ def _dispatch(arguments: list[str], options: dict[str, argparse.Action]) -> None
     module = import_module(f"treegram.cli.{name}")
     parser = Parser(f"treegram {name}", COMMANDS[name], module.EXAMPLES)
     module.add_arguments(parser, arguments[1:])
-    parser.add_argument("--verbose", action="store_true", help="log progress to stderr when it is not a terminal")
+    if name not in ("report", "completion"):  # they are done at once
+        parser.add_argument("--verbose", action="store_true", help="log progress to stderr when it is not a terminal")
     options |= parser._option_string_actions
     args = parser.read(arguments[1:])
     args.options = options
@@ -107,7 +108,7 @@ def _dispatch(arguments: list[str], options: dict[str, argparse.Action]) -> None
     args.command_line = shlex.join(["treegram", *words])
     from treegram._core.parallel import verbosely  # imports joblib, which --help does not need
 
-    with verbosely(args.verbose):
+    with verbosely(getattr(args, "verbose", False)):
         module.run(args)
 
 

@@ -24,6 +24,9 @@ _ADVICE = {
     "GraphRegressor, GraphRidge or GraphGP": "--task regression",
     "GraphClassifier or GraphSVC": "--task classification",
     "ScaleAttributes": "--scale standard",
+    "use WLCL, ODDCL or another": "use --kernel wlcl, --kernel oddcl or another",
+    "use WL or ODDST": "use --kernel wl or --kernel oddst",
+    "use WL, WLCL or ODDCL with": "use --kernel wl, wlcl or oddcl with",
 }
 _FORMULA = re.compile(r"[=+@-](?![\d.]*$)")  # how a cell begins that a spreadsheet would compute; not "-1" and "+"
 _OPTION_NAMES = {"cv": "folds", "n_jobs": "jobs", "source": "edge-from"}  # of parameters with another name
@@ -105,7 +108,7 @@ def as_options(text: str, options: Mapping[str, argparse.Action]) -> str:
     if rest and f"--{first}" in options:
         text = f"--{text}"
     for advice, option in _ADVICE.items():
-        if option.split()[0] in options:
+        if options.keys() & set(option.split()):
             text = text.replace(advice, option)
 
     def write(match: re.Match[str]) -> str:

@@ -452,8 +452,8 @@ def warn_if_diagonal(similarities: Iterable[float], name: str, *, has_attributes
     cure = "Use a kernel under which graphs have more in common."
     if has_attributes:
         cure = (
-            "The vectors are far apart for the width of the node kernel: scale them (ScaleAttributes, --scale standard), or make "
-            "it wider (gamma='scale', --gamma scale)."
+            "The vectors are far apart for the width of the node kernel: scale them (ScaleAttributes), or make it wider "
+            "(gamma='scale')."
         )
     elif has_attributes is False:
         cure = "Hardly any label or structure occurs in two graphs: use fewer distinct labels, or smaller depths."
