@@ -36,6 +36,7 @@ from treegram import (
     make_motifs,
     save_model,
 )
+from treegram._core.text import counted
 from treegram.exceptions import InvalidGraphError, ParameterError
 from treegram.explanations.drawing import draw_tree
 from treegram.explanations.page import _percent
@@ -137,7 +138,7 @@ def test_most_similar_training_graphs_are_shown(half_model, motifs, tmp_path):
     graphs, y = motifs
     page = written(tmp_path, half_model, graphs[:2], y=y[:2])
     shown = [
-        [int(one) for one in re.findall(r"<figcaption><b>Training graph (\d+)<", card)]
+        [int(one) for one in re.findall(r"<figcaption><b title=.*?>Training graph (\d+)<", card)]
         for card in page.split("<article")[1:]
     ]
     similarities = half_model.kernel_.transform(graphs[:2])
@@ -153,7 +154,7 @@ def test_most_similar_training_graphs_are_shown(half_model, motifs, tmp_path):
     similarities = re.findall(r'similarity <span class="whole">([^<]*)<', page)
     assert all(0 <= float(one) <= 1 for one in similarities)
     assert ">motif 1</a></h3>" in page
-    names = re.findall(r"<figcaption><b>motif (\d+)<", page)
+    names = re.findall(r"<figcaption><b title=.*?>motif (\d+)<", page)
     assert len(names) == 6
     assert all(int(name) % 2 == 0 for name in names)  # names of training graphs
 
@@ -169,7 +170,7 @@ def test_model_file_keeps_the_classes_of_similar_training_graphs(tmp_path, n_cla
     found = explain(loaded, bare[[1]]).similar_graphs(0)
     assert [one["target"] for one in found] == [names[::2][one["index"]] for one in found]
     page = written(tmp_path, loaded, bare[[1]])
-    assert re.findall(r"<br>class (\w+)<br>", page) == [one["target"] for one in found]
+    assert re.findall(r"</b>class (\w+)<br>", page) == [one["target"] for one in found]
 
 
 def test_any_other_class_can_be_chosen_in_multiclass(tmp_path):
@@ -218,7 +219,7 @@ def test_page_lists_columns_and_overall_importance(tmp_path):
     assert re.findall("<h4>(.*?)</h4>", lists) == ["Features", "Numbers of the whole graph"]
     for record in found.summary(8):
         assert f"{escape(record['words'])}</span>" in lists
-        assert f"in {record['n_graphs']}, mean size {record['mean_absolute']:.3g}" in lists
+        assert f"in {counted(record['n_graphs'], 'graph')}, mean size {record['mean_absolute']:.3g}" in lists
 
 
 def test_numbers_use_minus_signs_and_do_not_wrap(half_model, motifs, tmp_path):

@@ -23,6 +23,7 @@ from treegram import (
     make_motifs,
 )
 from treegram.exceptions import ParameterError
+from treegram.explanations.words import column_words, feature_words
 
 pd = pytest.importorskip("pandas")
 
@@ -80,7 +81,9 @@ def test_all_views_sum_to_the_decisions(three_outputs):
     np.testing.assert_allclose(sums("nodes") + sums("columns"), decisions, atol=1e-9)
     np.testing.assert_allclose(sums("graphs"), decisions, atol=1e-9)
     np.testing.assert_allclose(sums("features"), sums("nodes"), atol=1e-9)
-    assert set(three_outputs.to_frame("columns")["name"]) == set(three_outputs.column_names)
+    columns = three_outputs.to_frame("columns")
+    assert set(columns["name"]) == set(three_outputs.column_names)
+    assert columns["words"].tolist() == [column_words(name) for name in columns["name"]]
 
 
 def test_rows_of_features_and_training_graphs_equal_the_arrays(three_outputs):
@@ -88,6 +91,7 @@ def test_rows_of_features_and_training_graphs_equal_the_arrays(three_outputs):
     for row in three_outputs.to_frame("features").sample(40, random_state=0).itertuples():
         values = three_outputs.feature_contributions[int(row.output)]
         assert values[row.graph, names.index(row.name)] == row.contribution
+        assert row.words == feature_words(row.name)
     for row in three_outputs.to_frame("graphs").sample(20, random_state=0).itertuples():
         assert three_outputs.graph_contributions[row.graph, row.training_graph, int(row.output)] == row.contribution
         assert row.name == f"graph {row.training_graph}"
@@ -173,6 +177,16 @@ def test_b_factors_read_back_are_the_contributions_of_their_residues(tmp_path_fa
     if target == "pdb":
         assert f"B-FACTORS ARE CONTRIBUTIONS TIMES {factor:g}" in output.read_text()
         assert 9.99 <= factor * max(map(abs, wanted.values())) <= 99.99
+
+
+def test_rows_of_residues_have_chain_and_number():
+    gemmi = pytest.importorskip("gemmi")
+    structures = [make_structure(gemmi, [(1, " "), (1, "B"), (n, " ")], "AC") for n in (3, 7)]
+    graphs = Graphs.from_pdb(structures)
+    table = explain(GraphRidge(WL(1), param_grid={}, alpha=0.1, cv=2).fit(graphs, [0.0, 1.0]), graphs).to_frame()
+    assert list(table) == ["graph", "graph_name", "node", "name", "chain", "residue", "label", "contribution"]
+    assert table["residue"].tolist() == ["1", "1B", "3"] * 2 + ["1", "1B", "7"] * 2
+    assert table["chain"].tolist() == [*"AAACCC"] * 2
 
 
 def test_wrong_structures_and_formats_raise_before_anything_is_written(tmp_path):

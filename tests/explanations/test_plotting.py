@@ -1,6 +1,7 @@
 """Tests of plots: what is drawn where; the look is checked by eye."""
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +17,8 @@ from treegram import (
     plot_tree,
 )
 from treegram._core.optional import blank_axes
+from treegram.exceptions import ParameterError
+from treegram.explanations.drawing import contribution_colors
 from treegram.graphs.drawing import hop_layout, node_positions
 
 K = np.array([[1.0, 0.1, 0.8], [0.1, 1.0, 0.2], [0.8, 0.2, 1.0]])
@@ -234,6 +237,27 @@ def test_molecules_are_drawn_by_rdkit():
     assert len(plain.figure.axes) == 1
     with pytest.raises(ValueError, match="molecule: its atom 0 is O, but the node's label is 'N'"):
         plot_explanation(TWO, 1, molecule="OCN", ax=blank_axes())
+
+
+@pytest.mark.parametrize("numbers", [["7", "9", "3"], ["52", "52A", "3"]])
+def test_residues_are_drawn_along_the_sequence_with_a_row_for_each_chain(numbers):
+    names = ["A/1 GLY", *(f"{chain}/{number} CYS" for chain, number in zip("AAB", numbers, strict=True))]
+    found = replace(TWO, graphs=TWO.graphs.assign(node_names=names))
+    ax = plot_explanation(found, 1, sequence=True, ax=blank_axes())
+    values = found._node_values_of(1, found._contrast(1))
+    are_numbers = numbers[0] == "7"
+    bars = [bar.get_bbox() for bar in ax.patches]
+    assert [0.5 * (bar.x0 + bar.x1) for bar in bars] == ([7, 9, 3] if are_numbers else [1, 2, 1])
+    assert [round(0.5 * (bar.y0 + bar.y1)) for bar in bars] == [0, 0, 1]
+    assert ax.get_xlabel() == ("residue number" if are_numbers else "residue, counted along the chain")
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["chain A", "chain B"]
+    strongest = np.argsort(-np.abs(values), kind="stable")
+    assert [text.get_text() for text in ax.texts] == [f"Cys{numbers[node]}" for node in strongest]
+    colors = contribution_colors(values, np.abs(values).max())
+    np.testing.assert_allclose([bar.get_facecolor()[:3] for bar in ax.patches], colors)
+    assert ax.figure.axes[1].get_ylabel() == "contribution to the decision"
+    with pytest.raises(ParameterError, match="needs residues, with names such as 'A/141 CYS'"):
+        plot_explanation(TWO, 1, sequence=True, ax=blank_axes())
 
 
 # -------------------------------------------------------------------- trees

@@ -60,7 +60,11 @@ def words_of(kernel, labels=LABELS):
         ),
         (RandomWalk(n_steps=1, use_labels=True, use_edge_labels=True), LABELS, {"C-double:O": "C-double:O"}),
         (Graphlets(max_size=4), LABELS, {"star 4": "star 4"}),
-        (P2K(n_iterations=1), LABELS, {"iteration 1, bin 0": "iteration 1, bin 0"}),
+        (
+            P2K(n_iterations=1),
+            LABELS,
+            {"iteration 0, bin 1": "nodes in bin 1", "iteration 1, bin 0": "nodes in bin 0 after 1 step"},
+        ),
     ],
 )
 def test_real_names_in_words(kernel, labels, expected):

@@ -403,7 +403,8 @@ class Explanation:
         -------
         pandas.DataFrame
             The column "graph" numbers the explained graphs from 0, and "contribution" has the contributions. The others say what
-            contributes: "node" (its number in the graph), "name" and "label", or "training_graph" and "similarity"; also
+            contributes: "node" (its number in the graph), "name" and "label", for residues also "chain" and "residue" (its
+            number); "name" and "words" of features and columns; or "training_graph" and "similarity". There are also
             "graph_name", and "output" if the model gives several numbers for each graph. Names that the graphs do not have
             are left out.
 

@@ -127,7 +127,10 @@ def draw_tree(name: str) -> Markup | None:
         return None
     if not 2 <= len(nodes) <= _MOST_TREE:
         return None
-    boxes = [(label, x, -y, max(7.0, 3.4 * len(label) + 3)) for label, x, y in nodes]
+    shown = [label.partition("/")[0] or label for label, _, _ in nodes]  # of a tuple its first part
+    boxes = [
+        (text, x, -y, max(7.0, 3.4 * len(text) + 3), label) for text, (label, x, y) in zip(shown, nodes, strict=True)
+    ]
     return Markup(render("treegram.explanations", "tree.svg", name=name, boxes=boxes, edges=edges))
 
 
@@ -182,6 +185,14 @@ def molecule_picture(
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         element.attrib = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+    merged: dict[Any, Any] = {}  # lines, and letters: one path instead of dozens
+    for path in root.findall("path"):
+        if path.get("class") != "note" and path.get("style", "fill:none").startswith("fill:none"):
+            path.attrib.pop("class", None)
+            first = merged.setdefault(path.get("style"), path)
+            if first is not path:
+                first.attrib["d"] += path.attrib["d"]
+                root.remove(path)
     if values is not None:
         titles, strengths = describe_nodes(graph, values, "atom"), strengths_of(values)
         for ellipse in root.iter("ellipse"):

@@ -19,6 +19,7 @@ from treegram.exceptions import ParameterError
 from treegram.explanations.drawing import check_molecule
 from treegram.explanations.words import column_words, feature_words, label_words
 from treegram.graphs import Graphs
+from treegram.graphs.drawing import residues_of
 from treegram.graphs.proteins import open_structure
 
 if TYPE_CHECKING:
@@ -58,6 +59,10 @@ def _node_columns(explanation: Explanation) -> tuple[Any, dict[str, Any], Floats
     columns: dict[str, Any] = {"node": np.arange(graphs.n_nodes) - graphs.offsets[ids]}
     if graphs.node_names is not None:
         columns["name"] = np.asarray(graphs.node_names, dtype=object)
+    residues = residues_of(graphs)
+    if residues:
+        columns["chain"] = np.array([chain for chain, _, _ in residues], dtype=object)
+        columns["residue"] = np.array([number for _, number, _ in residues], dtype=object)
     if graphs.labels is not None:
         texts = np.array([label_text(value) for value in graphs.label_values], dtype=object)
         columns["label"] = texts[graphs.labels]

@@ -255,7 +255,9 @@ def _score(explanation: Explanation, targets: NDArray[Any] | None) -> str:
     words = (
         []
         if is_new.all()
-        else [f"{n - is_new.sum()} of {n} were in the training data and cannot show how good the model is"]
+        else [
+            f"{n - is_new.sum()} of {n} {'was' if n - is_new.sum() == 1 else 'were'} in the training data and cannot show how good the model is"
+        ]
     )
     if targets is not None and is_new.any():
         of = "" if is_new.all() else " for the others"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from treegram._core.optional import matplotlib_module, new_axes
 from treegram._core.types import Floats, Ints
+from treegram.exceptions import ParameterError
 from treegram.explanations.contributions import Explanation
 from treegram.explanations.drawing import (
     MOLECULE_LIMIT,
@@ -20,7 +22,7 @@ from treegram.explanations.drawing import (
     tree_layout,
 )
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.drawing import MOST_LABELED, node_label, node_positions
+from treegram.graphs.drawing import MOST_LABELED, node_label, node_positions, residues_of
 
 __all__ = ["plot_explanation", "plot_gram", "plot_graph", "plot_tree"]
 
@@ -110,6 +112,7 @@ def plot_explanation(
     output: int | None = None,
     layout: ArrayLike | None = None,
     molecule: Any = None,
+    sequence: bool = False,
     ax: Any = None,
     title: str | None = None,
     colorbar: bool = True,
@@ -132,6 +135,9 @@ def plot_explanation(
     molecule : RDKit molecule or str, optional
         The molecule that the graph represents, or its SMILES: RDKit then draws it. Its atoms must be the nodes, in the
         same order.
+    sequence : bool, default=False
+        Draw a protein as a strip along its sequence: a cell for each residue, a row for each chain, and the names of the three residues
+        that contribute most.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new pyplot figure.
     title : str, optional
@@ -162,8 +168,11 @@ def plot_explanation(
         decision = values.sum() + (columns + explanation.intercept) @ contrast.combine
         name = f"{contrast.above} rather than {contrast.below}" if explanation._is_classifier else word
         title = f"{name}: {signed(decision if scale is None else float(scale.inverse(decision)))}"
-    graph, ax = explanation.graphs[index], new_axes() if ax is None else ax
-    if molecule is None:
+    graph = explanation.graphs[index]
+    ax = ax or new_axes((9, 2.5) if sequence else (6, 5))
+    if sequence:
+        _draw_sequence(ax, graph, values)
+    elif molecule is None:
         plot_graph(graph, values=values, layout=layout, ax=ax, colorbar=False)
     else:
         image = draw_molecule(check_molecule(molecule, graph, "molecule"), values, "Cairo", _MOLECULE_SIZE)
@@ -174,6 +183,31 @@ def plot_explanation(
         name = f"contribution to the {word}" + ("" if scale is None else ", on the scale of the targets")
         _add_colorbar(ax, values, name, 1.0 if molecule is None else MOLECULE_LIMIT)
     return ax
+
+
+def _draw_sequence(ax: Any, graph: Graphs, values: Floats) -> None:
+    """Draw a row of cells for each chain, at the numbers of the residues if these are distinct."""
+    residues = residues_of(graph)
+    if not residues:
+        raise ParameterError(
+            "sequence=True of plot_explanation needs residues, with names such as 'A/141 CYS', as Graphs.from_pdb gives them."
+        )
+    chains = list(dict.fromkeys(chain for chain, _, _ in residues))
+    rows = np.array([chains.index(chain) for chain, _, _ in residues])
+    columns = np.array([int(number.rstrip(ascii_letters)) for _, number, _ in residues])
+    are_numbers = len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(rows)
+    if not are_numbers:  # 52 and 52A would be in one cell
+        columns = np.array([np.count_nonzero(rows[: i + 1] == row) for i, row in enumerate(rows)])
+    colors = contribution_colors(values, float(np.abs(values).max(initial=0.0)))
+    ax.bar(columns, 0.6, 1.0, bottom=rows - 0.3, color=colors, edgecolor="0.8", linewidth=0.3)
+    for node in np.argsort(-np.abs(values), kind="stable")[:3].tolist():
+        text = "".join(residues[node][:0:-1]).title()  # such as Cys141
+        style = {"textcoords": "offset points", "ha": "center", "fontsize": 8}
+        ax.annotate(text, (columns[node], rows[node] - 0.3), (0, 2), **style)
+    word = "residue number" if are_numbers else "residue, counted along the chain"
+    ax.set(xlabel=word, xlim=(columns.min() - 1, columns.max() + 1), ylim=(len(chains) - 0.6, -0.7))
+    ax.set_yticks(range(len(chains)), [f"chain {chain}" for chain in chains])
+    ax.spines[:].set_visible(False)
 
 
 def plot_tree(name: str, *, ax: Any = None, title: str | None = None) -> Any:

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable
 from itertools import chain, takewhile
 
-from treegram._core.text import label_text, listed
+from treegram._core.text import counted, label_text, listed
 
 _LONGEST = 110  # characters; a longer description of a tree only says how deep it is
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -24,6 +24,8 @@ def feature_words(name: str) -> str:
     tree, number = split_feature(name)
     if re.fullmatch("[0-9a-f]{16}", tree):  # a hash of NSPDK
         return f"pair of neighborhoods {tree}"
+    if bin_of := re.fullmatch(r"iteration (\d+), bin (\d+)", tree):  # of P2K
+        return f"nodes in bin {bin_of[2]}" + ("" if bin_of[1] == "0" else f" after {counted(int(bin_of[1]), 'step')}")
     try:
         root, children = parse_tree(re.sub(r"(\(\))+$", "", tree))
         if ":" in root and root[0] != '"':  # a walk, such as C-single:O
