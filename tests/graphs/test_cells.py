@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,11 +183,12 @@ def test_typed_tables_in_memory_follow_the_rule(library):
 @pytest.mark.parametrize("column", ["attributes", "edge_attributes", "graph_attributes"])
 def test_vectors_of_tables_in_memory_are_numbers(column):
     """Texts that are numbers are read as in files, booleans are 0 and 1, and other texts are refused."""
-    for cells, values in [
+    cases: list[tuple[list[Any], list[float]]] = [
         (["1", "-2.5"], [1, -2.5]),
         ([True, False], [1, 0]),
         ([np.int64(3), np.float32(0.5)], [3, 0.5]),
-    ]:
+    ]
+    for cells, values in cases:
         graphs = graphs_of_frames("dict", cells, column)
         vectors = getattr(graphs, column).ravel().tolist()
         assert vectors == [value for value in values for _ in range(len(vectors) // len(values))]

@@ -219,8 +219,8 @@ def test_columns_of_new_graphs_must_have_the_fitted_names(make, field, tmp_path)
         expected = fitted.transform(named(["a", "b"], field))
         unnamed = estimator.transform(named(None, field))
         if isinstance(expected, Graphs):
-            names = {"attribute_names": expected.attribute_names, "edge_attribute_names": expected.edge_attribute_names}
-            unnamed = unnamed.assign(**{name: value for name, value in names.items() if value is not None})
+            given = {"attribute_names": expected.attribute_names, "edge_attribute_names": expected.edge_attribute_names}
+            unnamed = unnamed.assign(**{name: value for name, value in given.items() if value is not None})
             assert unnamed == expected
         else:
             np.testing.assert_array_equal(unnamed, expected)
