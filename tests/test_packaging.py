@@ -72,6 +72,12 @@ def test_import_is_fast_and_loads_no_other_package():
     assert has_numpy == "False"
 
 
+def test_changelog_begins_with_this_version():
+    """The release workflow asks for its date."""
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## (.*) - (unreleased|20\d\d-\d\d-\d\d)$", changelog, re.MULTILINE)[1] == PROJECT["version"]
+
+
 def test_citation_names_the_paper_and_this_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"version: {PROJECT['version']}\n" in citation
