@@ -324,6 +324,10 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """
         raise NotImplementedError
 
+    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:  # noqa: ARG002
+        """Return the name of a column of the features of graphs: its code, unless a kernel can read it."""
+        return f"{features.codes[column]:016x}"
+
 
 def options_of(kernel: Any, *names: str) -> dict[str, Any]:
     """Return some parameters of a kernel, to pass them on under the same names."""

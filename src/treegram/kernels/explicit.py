@@ -72,10 +72,6 @@ class ExplicitKernel(HasFeatures):
         With ``_adds_up`` the values are ascending, and the features are those that a point adds.
         """
 
-    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:  # noqa: ARG002
-        """Return the name of a column of the features of graphs: its code, unless a kernel can read it."""
-        return f"{features.codes[column]:016x}"
-
     def _node_features(self, graphs: Graphs) -> Features:
         """Compute the features of each node, for explanations: the rows of a graph's nodes add up to its own row."""
         raise NotImplementedError

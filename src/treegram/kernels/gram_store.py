@@ -107,8 +107,7 @@ def gram_to_zarr(
             blocks, fitted = _fit(kernel, graphs, chunk)
             for missing in (diagonal, others):  # the diagonal first: it has the values that normalization needs
                 tasks = [(i, j, blocks[i], blocks[j]) for i, j in missing]
-                for _ in send_tasks(_write_block, (fitted, folder), tasks, n_jobs=n_jobs, label="blocks"):
-                    pass
+                list(send_tasks(_write_block, (fitted, folder), tasks, n_jobs=n_jobs, label="blocks"))
     return zarr.open_array(folder / "gram", mode="r")
 
 

@@ -151,8 +151,7 @@ def _count(graphs: Graphs, max_size: int, n_jobs: int | None, *, by_node: bool) 
         largest = int(graphs.sizes[first:last].max(initial=0))
         scratch = SubgraphScratch(*np.zeros((4, LARGEST), np.int64), *np.zeros((2, largest), np.int64))
         tasks.append((first, last, max_size, by_node, arrays, scratch, counts))
-    for _ in run_tasks(count_subgraphs, tasks, n_jobs=n_jobs, label="graphlets"):
-        pass
+    list(run_tasks(count_subgraphs, tasks, n_jobs=n_jobs, label="graphlets"))
     return counts
 
 

@@ -118,10 +118,6 @@ class NodePairKernel(GraphKernel):
         """
         raise NotImplementedError
 
-    def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:  # noqa: ARG002
-        """Return the name of a column of the features of graphs: its code, unless a kernel can read it."""
-        return f"{features.codes[column]:016x}"
-
 
 def view_nodes(kernel: Any, graphs: Graphs, groups: Sequence[Features]) -> NodeView:
     """Describe graphs as the kernel's parameters for labels and vectors specify."""

@@ -164,8 +164,7 @@ class StatisticsKernel(GraphKernel):
         K = np.empty((len(left.widths), len(left.columns), len(other.columns)))
         spans = [(first, first + ROWS_PER_TASK) for first in range(0, len(left.columns), ROWS_PER_TASK)]
         tasks = [(left, other, span, span[0] if right is None else 0, K) for span in spans]
-        for _ in run_tasks(self._fill_rows, tasks, n_jobs=self.n_jobs, label="distances"):
-            pass
+        list(run_tasks(self._fill_rows, tasks, n_jobs=self.n_jobs, label="distances"))
         return K
 
     def _fill_rows(

@@ -187,8 +187,7 @@ class WWL(GraphKernel):
             starts = range(0, len(sizes[0]), GRAPHS_PER_TASK)
             sides = (left.values, columns.values, left.offsets, columns.offsets)
             tasks = [(*sides, first, right is None, distances) for first in starts]
-            for _ in run_tasks(fill_distances, tasks, n_jobs=self.n_jobs, label="distances"):
-                pass
+            list(run_tasks(fill_distances, tasks, n_jobs=self.n_jobs, label="distances"))
         else:
             shared = np.zeros(distances.shape[1:])  # over all iterations so far
             for iteration, (mine, theirs) in enumerate(zip(left.colors, columns.colors, strict=True)):

@@ -104,8 +104,7 @@ def evaluate(vector_map: VectorMap, X: Floats, columns: slice = slice(None), *, 
     start, stop, _ = columns.indices(vector_map.n_components)
     rows = np.empty((len(X), stop - start))
     tasks = [(vector_map, X, columns, first, rows) for first in range(0, len(X), ROWS_PER_CALL)]
-    for _ in run_tasks(_fill_rows, tasks, n_jobs=n_jobs, label="vectors"):
-        pass
+    list(run_tasks(_fill_rows, tasks, n_jobs=n_jobs, label="vectors"))
     return rows
 
 

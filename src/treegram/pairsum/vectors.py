@@ -96,8 +96,7 @@ def _sums(entries: Entries, trees: tuple[int, int], vectors: Floats, n_jobs: int
         (a, b, entries.starts, entries.rows, entries.values, vectors, out[a - first : b - first])
         for a, b in pairwise(cuts)
     ]
-    for _ in run_tasks(_sum_vectors, tasks, n_jobs=n_jobs, label="trees"):
-        pass
+    list(run_tasks(_sum_vectors, tasks, n_jobs=n_jobs, label="trees"))
     return out
 
 
@@ -194,8 +193,7 @@ def hash_graphs(
         (a, b, offsets, attributes, features, columns, signs, component_signs, vector_map, out)
         for a, b in pairwise(cuts)
     ]
-    for _ in run_tasks(_hash_some, tasks, n_jobs=n_jobs, label="features"):
-        pass
+    list(run_tasks(_hash_some, tasks, n_jobs=n_jobs, label="features"))
     return out
 
 

@@ -46,8 +46,7 @@ def wl_colors(
     purpose = f"The colors of all nodes after each of {iterations} iterations"
     colors = allocate((iterations + 1, max(graphs.n_nodes, 1)), np.uint64, purpose)[:, : graphs.n_nodes]
     tasks = [(graphs, hashes, *span, colors) for span in graph_spans(graphs, NODES_PER_TASK)]
-    for _ in run_tasks(_fill_colors, tasks, n_jobs=n_jobs, label="colors"):
-        pass
+    list(run_tasks(_fill_colors, tasks, n_jobs=n_jobs, label="colors"))
     return colors
 
 
