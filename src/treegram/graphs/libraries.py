@@ -94,9 +94,9 @@ def _join_columns(
         blocks = [part.get(name, [None] * n_rows) for n_rows, part in parts if n_rows]
         is_array = blocks and all(isinstance(block, np.ndarray) for block in blocks)
         if is_array and len({(block.dtype, block.shape[1:]) for block in blocks}) == 1:
-            columns[name] = np.concatenate(blocks)
+            columns[str(name)] = np.concatenate(blocks)
         else:
-            columns[name] = [cell for block in blocks for cell in block]
+            columns[str(name)] = [cell for block in blocks for cell in block]
     n_rows = sum(n_rows for n_rows, _ in parts)
     return CellTable(things, columns, n_rows, where, noun="attribute", error=InvalidGraphError)
 
