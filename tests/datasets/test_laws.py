@@ -178,3 +178,6 @@ def test_folders_are_read_back_without_names_and_positions(directed, tmp_path):
     again = load_tu(tmp_path / "SET", directed=directed)[0]
     assert again == graphs
     assert digest_graphs(again) == digest_graphs(graphs)
+    for size in (1, 2, 3):
+        chunks = [chunk for chunk, _ in iter_tu(tmp_path / "SET", size, directed=directed)]
+        assert Graphs.concatenate(chunks) == graphs

@@ -197,7 +197,7 @@ def test_distances_in_large_graphs_are_sampled(monkeypatch):
     np.testing.assert_array_equal(sampled[[0, 4]], exact[[0, 4]])
     np.testing.assert_allclose(sampled[:, is_distance][:, 0], exact[:, is_distance][:, 0], rtol=0.05)
     assert (sampled[1:4, is_distance] != exact[1:4, is_distance]).any()
-    assert len(statistics._sources(graphs, statistics._symmetric(graphs))) == 2 + 3 * 50 + 1
+    assert len(statistics._sources(graphs, statistics.join_directions(graphs))) == 2 + 3 * 50 + 1
 
 
 def test_splitting_the_work_into_short_calls_changes_nothing(monkeypatch):

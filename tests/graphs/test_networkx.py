@@ -192,3 +192,10 @@ def test_invalid_graphs_raise(graphs, arguments, message):
 def test_networkx_is_imported_only_when_used():
     code = "import sys, treegram; sys.exit('networkx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0, treegram.__file__
+
+
+def test_keys_of_data_that_are_no_text_are_listed_too():
+    graph = networkx.path_graph(2)
+    graph.nodes[0][7] = "seven"
+    with pytest.warns(UserWarning, match="These data of the nodes are not used: '7'"):
+        assert as_graphs([graph]).n_nodes == 2

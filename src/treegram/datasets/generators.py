@@ -94,7 +94,18 @@ def make_synthetic(
     >>> y
     array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
     """
-    _check_synthetic(locals())
+    _check_parameters("make_synthetic", locals())
+    if n_edges > _n_pairs(n_nodes):
+        raise ParameterError(
+            f"n_edges of make_synthetic must be at most {_n_pairs(n_nodes)} with n_nodes={n_nodes}; got {n_edges}."
+        )
+    if len(rewired) != len(permuted) or not len(rewired):
+        raise ParameterError(
+            f"rewired and permuted of make_synthetic must have one number for each class; got {rewired!r} and {permuted!r}."
+        )
+    for name, numbers, most in (("rewired", rewired, n_edges), ("permuted", permuted, n_nodes)):
+        if not all(Whole(0, most).accepts(number) for number in numbers):
+            raise ParameterError(f"{name} of make_synthetic must hold whole numbers from 0 to {most}; got {numbers!r}.")
     random = check_random_state(random_state)
     edges = _pairs(sample_without_replacement(_n_pairs(n_nodes), n_edges, random_state=random), n_nodes)
     attributes = random.standard_normal(n_nodes)
@@ -109,26 +120,6 @@ def make_synthetic(
         targets=y,
     )
     return graphs, y
-
-
-def _check_synthetic(parameters: dict[str, Any]) -> None:
-    _check_parameters("make_synthetic", parameters)
-    n_nodes, n_edges = parameters["n_nodes"], parameters["n_edges"]
-    if n_edges > _n_pairs(n_nodes):
-        raise ParameterError(
-            f"n_edges of make_synthetic must be at most {_n_pairs(n_nodes)} with n_nodes={n_nodes}; got {n_edges}."
-        )
-    if len(parameters["rewired"]) != len(parameters["permuted"]) or not len(parameters["rewired"]):
-        raise ParameterError(
-            "rewired and permuted of make_synthetic must have one number for each class; "
-            f"got {parameters['rewired']!r} and {parameters['permuted']!r}."
-        )
-    for name, most in (("rewired", n_edges), ("permuted", n_nodes)):
-        for number in parameters[name]:
-            if not isinstance(number, int | np.integer) or not 0 <= number <= most:
-                raise ParameterError(
-                    f"{name} of make_synthetic must hold whole numbers from 0 to {most}; got {parameters[name]!r}."
-                )
 
 
 def _n_pairs(n_nodes: int) -> int:

@@ -25,7 +25,7 @@ from treegram._core.params import Whole, check_value
 from treegram._core.types import Ints
 from treegram.exceptions import DatasetError, InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.check import check_count, count_rows, each_graph, number_graphs, parse_label, shift_edges
+from treegram.graphs.check import number_graphs, parse_label, place_edges
 
 __all__ = ["iter_parquet", "load_parquet", "save_parquet"]
 
@@ -325,16 +325,8 @@ class _Batch(NamedTuple):
                 data[field] = self._values(field, column, rows)
                 if field.endswith("attributes"):
                     data[f"{field[:-1]}_names"] = self.notes.get(f"{field[:-1]}_names")
-        owners = np.repeat(np.arange(len(n_edges)), n_edges)
         try:
-            count_rows({}, None, "edge", counts["edges"])
-            sizes: Any = count_rows({}, None, "node", counts["nodes"])
-            if sizes is None:
-                sizes = np.zeros(len(n_edges), np.int64)
-                np.maximum.at(sizes, owners, pairs.max(axis=1, initial=-1) + 1)
-            sizes = each_graph(check_count, sizes, None)
-            offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-            edges = shift_edges(pairs, owners, offsets)
+            offsets, edges = place_edges(pairs, counts["edges"], counts["nodes"])
             return Graphs.from_arrays(offsets, edges, directed=bool(self.notes.get("directed", False)), **data)
         except InvalidGraphError as error:
             raise DatasetError(f"{self.path}: {number_graphs(error, 'row', self.first_row)}") from None

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
@@ -20,6 +18,7 @@ from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import COLUMN_NAMES, ROWS
 from treegram.graphs.digest import digest_each
+from treegram.graphs.statistics import count_components, join_directions
 
 _N_AXES = 3
 _BOND_SPREAD = 0.35  # standard deviation of the lengths of edges, as a share of their mean
@@ -185,16 +184,13 @@ def _node_kernel(graphs: Graphs, vectors: Floats) -> dict[str, Any] | None:
 
 def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
     """Count graphs and nodes of special kinds."""
-    arcs = csr_matrix((np.ones(len(graphs.indices), np.int8), graphs.indices, graphs.indptr), (graphs.n_nodes,) * 2)
-    n_components, component = connected_components(arcs, directed=graphs.directed, connection="weak")
-    owner = np.zeros(n_components, np.int64)
-    owner[component] = graphs.graph_ids
-    is_isolated = np.bincount(component, minlength=n_components) == 1
+    symmetric = join_directions(graphs)
+    is_isolated = np.diff(symmetric.indptr) == 0
     return {
         "distinct_structures": len(set(digest_each(graphs, _NOT_STRUCTURE))),
         "isolated_nodes": int(is_isolated.sum()),
-        "graphs_with_isolated_nodes": len(np.unique(owner[is_isolated])),
-        "disconnected_graphs": int((np.bincount(owner, minlength=len(graphs)) > 1).sum()),
+        "graphs_with_isolated_nodes": len(np.unique(graphs.graph_ids[is_isolated])),
+        "disconnected_graphs": int((count_components(graphs, symmetric) > 1).sum()),
         "graphs_without_nodes": int((graphs.sizes == 0).sum()),
         "graphs_without_edges": int(((edges_per_graph == 0) & (graphs.sizes > 0)).sum()),
     }

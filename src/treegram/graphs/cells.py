@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Real
@@ -90,9 +90,7 @@ class CellTable:
     def labels(self, column: str, argument: str = "", advice: str = "") -> Cells:
         """Return a column of names or labels, in which no cell may be empty."""
         cells = self.cells(column, argument, advice)
-        names = cells.tolist() if isinstance(cells, np.ndarray) and cells.dtype.kind in "iubf" else cells
-        empty = (row for row, cell in enumerate(names) if has_no_value(cell) or (isinstance(cell, str) and not cell))
-        if (row := next(empty, None)) is not None:
+        if (row := next(_empty_rows(cells), None)) is not None:
             raise self._no_value(row, column)
         return cells
 
@@ -123,7 +121,8 @@ class CellTable:
 
     def _vectors(self, column: str, argument: str) -> Floats:
         cells = self.cells(column, argument)
-        if getattr(cells, "ndim", 1) > 1 or any(isinstance(cell, list | tuple | np.ndarray) for cell in cells):
+        is_array = isinstance(cells, np.ndarray) and cells.dtype != object
+        if cells.ndim > 1 if is_array else any(isinstance(cell, list | tuple | np.ndarray) for cell in cells):
             rows = list(cells)
             try:
                 return as_vectors(rows, column, "row")
@@ -149,6 +148,14 @@ class CellTable:
 
     def _no_value(self, row: int, column: str) -> TreegramError:
         return self.error(f"{self.where(row)}: no value for {column!r}. Fill or remove missing values first.")
+
+
+def _empty_rows(cells: Cells) -> Iterator[int]:
+    """Return the rows of names or labels that are empty."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iubf":
+        is_nan = np.isnan(cells).any(axis=tuple(range(1, cells.ndim)))
+        return iter(np.flatnonzero(is_nan).tolist())
+    return (row for row, cell in enumerate(cells) if (not cell if type(cell) is str else has_no_value(cell)))
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:

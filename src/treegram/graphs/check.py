@@ -148,26 +148,54 @@ def check_count(count: Any, name: str = "n_nodes") -> int:
     return number
 
 
-def count_rows(
-    data: Mapping[str, list[Any]], graph_names: Names, thing: str, counts: Mapping[str, list[int]]
-) -> list[int] | None:
-    """Return the number of nodes or edges of each graph, on which all data and counts must agree; None without any."""
-    lengths = {name: each_graph(partial(_length, name), entries, graph_names) for name, entries in data.items()}
-    known = {**counts, **lengths}
-    first = next(iter(known.values()), None)
-    for numbers in known.values():
+def count_rows(name: str, entries: list[Any], graph_names: Names) -> list[int]:
+    """Return the number of rows that each graph has in some data."""
+
+    def length(entry: Any) -> int:
+        if not hasattr(entry, "__len__"):
+            raise InvalidGraphError(f"{name} must be a list; got {entry!r}.")
+        return len(entry)
+
+    return each_graph(length, entries, graph_names)
+
+
+def _agreed(counts: Mapping[str, list[int]], graph_names: Names, thing: str) -> list[int] | None:
+    """Return the number of nodes or edges of each graph, on which all data must agree; None without any."""
+    first = next(iter(counts.values()), None)
+    for numbers in counts.values():
         if first is not None and numbers != first:
             graph = next(i for i, number in enumerate(numbers) if number != first[i])
-            shown = ", ".join(f"{rows[graph]} from {name}" for name, rows in known.items())
-            title = _title(graph, graph_names)
-            raise InvalidGraphError(f"{title}: the numbers of {thing}s disagree: {shown}.")
+            shown = ", ".join(f"{rows[graph]} from {name}" for name, rows in counts.items())
+            raise InvalidGraphError(f"{_title(graph, graph_names)}: the numbers of {thing}s disagree: {shown}.")
     return first
 
 
-def _length(name: str, entry: Any) -> int:
-    if not hasattr(entry, "__len__"):
-        raise InvalidGraphError(f"{name} must be a list; got {entry!r}.")
-    return len(entry)
+def place_edges(
+    pairs: Ints,
+    edge_counts: Mapping[str, list[int]],
+    node_counts: Mapping[str, list[int]],
+    graph_names: Names = None,
+) -> tuple[Ints, Ints]:
+    """Return the first node of each graph, and edges by node numbers across all graphs; ``pairs`` are numbered within each graph.
+
+    Counts say how many edges and nodes each graph has; without any of nodes, there are as many as the edges name.
+    """
+    n_edges = _agreed(edge_counts, graph_names, "edge")
+    owners = np.repeat(np.arange(len(n_edges or ())), np.asarray(n_edges or (), np.int64))
+    sizes: Any = _agreed(node_counts, graph_names, "node")
+    if sizes is None:
+        sizes = np.zeros(len(n_edges or ()), np.int64)
+        np.maximum.at(sizes, owners, pairs.max(axis=1, initial=-1) + 1)
+    offsets = np.concatenate([[0], np.cumsum(each_graph(check_count, sizes, graph_names), dtype=np.int64)])
+    n_nodes = np.diff(offsets)[owners]
+    is_wrong = ((pairs < 0) | (pairs >= n_nodes[:, None])).any(axis=1)
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        raise InvalidGraphError(
+            f"{_title(int(owners[row]), graph_names)}: edge ({pairs[row, 0]}, {pairs[row, 1]}) names a node that does not exist; the "
+            f"graph has {n_nodes[row]} nodes, numbered from 0 to {n_nodes[row] - 1}."
+        )
+    return offsets, pairs + offsets[:-1][owners][:, None]
 
 
 def check_offsets(offsets: ArrayLike) -> Ints:
@@ -225,19 +253,6 @@ def check_edges(edges: ArrayLike, finder: Finder) -> Ints:
             "its graph."
         )
     return pairs
-
-
-def shift_edges(pairs: Ints, owners: Ints, offsets: Ints, names: Names = None) -> Ints:
-    """Convert node numbers within each graph to numbers across all graphs; ``owners`` is the graph of each pair."""
-    n_nodes = np.diff(offsets)[owners]
-    is_wrong = ((pairs < 0) | (pairs >= n_nodes[:, None])).any(axis=1)
-    if is_wrong.any():
-        row = int(is_wrong.argmax())
-        raise InvalidGraphError(
-            f"{_title(int(owners[row]), names)}: edge ({pairs[row, 0]}, {pairs[row, 1]}) names a node that does not exist; the graph has "
-            f"{n_nodes[row]} nodes, numbered from 0 to {n_nodes[row] - 1}."
-        )
-    return pairs + offsets[:-1][owners][:, None]
 
 
 def node_mask(nodes: ArrayLike, n_nodes: int) -> NDArray[np.bool_]:

@@ -207,27 +207,22 @@ class Graphs(FromLibraries):
         for name, thing in (("attributes", "node"), ("positions", "node"), ("edge_attributes", "edge")):
             if name in lists:
                 lists[name] = check.each_graph(partial(check.as_vectors, name=name, thing=thing), lists[name], names)
-        counts = {}
+        edge_counts, node_counts = {"edges": list(map(len, pairs))}, {}
         if n_nodes is not None:
-            counts["n_nodes"] = check.each_graph(
-                check.check_count, check.as_list(n_nodes, "n_nodes", len(pairs)), names
-            )
-        of_edges = {name: data for name, data in lists.items() if name.startswith("edge_")}
-        of_nodes = {name: data for name, data in lists.items() if name not in of_edges}
-        sizes = check.count_rows(of_nodes, names, "node", counts)
-        if sizes is None:
-            sizes = [int(pair.max(initial=-1)) + 1 for pair in pairs]
-        n_edges = [len(pair) for pair in pairs]
-        check.count_rows(of_edges, names, "edge", {"edges": n_edges})
-        offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        owners = np.repeat(np.arange(len(pairs)), n_edges)
+            counts = check.as_list(n_nodes, "n_nodes", len(pairs))
+            node_counts["n_nodes"] = check.each_graph(check.check_count, counts, names)
+        for name, data in lists.items():
+            counts_of_field = edge_counts if name.startswith("edge_") else node_counts
+            counts_of_field[name] = check.count_rows(name, data, names)
+        joined = np.concatenate([np.empty((0, 2), np.int64), *pairs])
+        offsets, joined = check.place_edges(joined, edge_counts, node_counts, names)
         columns: dict[str, Any] = {
             name: list(chain.from_iterable(data)) if name.endswith(("labels", "names")) else stack_vectors(data, name)
             for name, data in lists.items()
         }
         return cls.from_arrays(
             offsets,
-            check.shift_edges(np.concatenate([np.empty((0, 2), np.int64), *pairs]), owners, offsets, names),
+            joined,
             directed=directed,
             targets=targets,
             graph_names=None if names is None else names.tolist(),

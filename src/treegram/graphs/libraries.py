@@ -17,7 +17,7 @@ from treegram._core.types import Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import Cells, CellTable
-from treegram.graphs.check import Finder, check_count, shift_edges
+from treegram.graphs.check import Finder, check_count, place_edges
 from treegram.graphs.tables import build_graphs, list_names
 
 Names = Sequence[str] | None
@@ -49,10 +49,9 @@ def _build(
 ) -> Graphs:
     """Build a collection; ``columns`` are names of data in the order of the arguments, and ``targets`` may be one."""
     keys = [key for item in items for key in item.keys]
-    offsets = np.concatenate([[0], np.cumsum([len(item.keys) for item in items], dtype=np.int64)])
     blocks = [np.asarray(item.pairs, np.int64).reshape(-1, 2) for item in items]
-    owners = np.repeat(np.arange(len(items)), list(map(len, blocks)))
-    pairs = shift_edges(np.concatenate([np.empty((0, 2), np.int64), *blocks]), owners, offsets)
+    counts = {"edges": list(map(len, blocks))}, {"nodes": [len(item.keys) for item in items]}
+    offsets, pairs = place_edges(np.concatenate([np.empty((0, 2), np.int64), *blocks]), *counts)
     node_names = _all_names(keys)
     if graph_names is None:
         graph_names = _all_names([item.data.get("name") for item in items])
@@ -95,9 +94,9 @@ def _join_columns(
         blocks = [part.get(name, [None] * n_rows) for n_rows, part in parts if n_rows]
         is_array = blocks and all(isinstance(block, np.ndarray) for block in blocks)
         if is_array and len({(block.dtype, block.shape[1:]) for block in blocks}) == 1:
-            columns[name] = np.concatenate(blocks)
+            columns[str(name)] = np.concatenate(blocks)
         else:
-            columns[name] = [cell for block in blocks for cell in block]
+            columns[str(name)] = [cell for block in blocks for cell in block]
     n_rows = sum(n_rows for n_rows, _ in parts)
     return CellTable(things, columns, n_rows, where, noun="attribute", error=InvalidGraphError)
 

@@ -174,7 +174,7 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
 
     def _blocks(self, graphs: Graphs) -> Iterator[tuple[list[str], Floats]]:
         """Yield names and values of consecutive columns."""
-        symmetric = _symmetric(graphs)
+        symmetric = join_directions(graphs)
         degrees = np.diff(symmetric.indptr)
         nodes, edges, arcs = graphs.offsets, *_edge_starts(graphs)
         yield _structure(graphs, symmetric)
@@ -359,20 +359,25 @@ def _quantile(rows: Floats, level: float) -> Floats:
 # -------------------------------------------------------------------- structure
 
 
-def _symmetric(graphs: Graphs) -> sp.csr_array:
+def join_directions(graphs: Graphs) -> sp.csr_array:
     """Return all graphs as one matrix, each edge in both directions."""
     shape = (graphs.n_nodes, graphs.n_nodes)
     arcs = sp.csr_array((np.ones(len(graphs.indices), np.int8), graphs.indices, graphs.indptr), shape=shape)
     return arcs.maximum(arcs.T).tocsr() if graphs.directed else arcs
 
 
+def count_components(graphs: Graphs, symmetric: sp.csr_array) -> Ints:
+    """Count the connected components of each graph."""
+    n_components, component = connected_components(symmetric, directed=False)
+    firsts = np.unique(component, return_index=True)[1] if n_components else np.empty(0, np.int64)
+    return np.bincount(graphs.graph_ids[firsts], minlength=len(graphs))
+
+
 def _structure(graphs: Graphs, symmetric: sp.csr_array) -> tuple[list[str], Floats]:
     n_graphs, n, ids = len(graphs), graphs.sizes, graphs.graph_ids
     degrees = np.diff(symmetric.indptr)
     m = np.bincount(ids, degrees, minlength=n_graphs) / 2
-    n_components, component = connected_components(symmetric, directed=False)
-    firsts = np.unique(component, return_index=True)[1] if n_components else np.empty(0, np.int64)
-    components = np.bincount(ids[firsts], minlength=n_graphs)
+    components = count_components(graphs, symmetric)
     wedges = np.bincount(ids, degrees * (degrees - 1.0) / 2, minlength=n_graphs)
     density = m / np.maximum(n * (n - 1) / 2, 1)
     transitivity = 3 * _triangles(graphs, symmetric) / np.maximum(wedges, 1)

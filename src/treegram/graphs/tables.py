@@ -218,7 +218,8 @@ def read_tables(
 
 
 def _names(table: CellTable, column: str, argument: str) -> list[Hashable]:
-    return [plain_label(name) for name in table.labels(column, argument)]
+    names = table.labels(column, argument)
+    return [plain_label(name) for name in (names.tolist() if isinstance(names, np.ndarray) else names)]
 
 
 def _number_graphs(owners: list[Hashable], tables: Mapping[str, CellTable], column: str) -> dict[Hashable, int]:

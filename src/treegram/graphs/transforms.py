@@ -186,7 +186,7 @@ class ScaleAttributes(GraphTransformer):
     method: str = field(default="standard", kw_only=False)
 
     def _learn(self, graphs: Graphs) -> None:
-        vectors = _node_vectors(graphs, self)
+        vectors = _vectors(graphs, self)
         self.n_attributes_in_ = vectors.shape[1] if len(vectors) else 0
         self._names = _listed(graphs.attribute_names)
         # Relative to the largest value, so that squares do not overflow.
@@ -202,7 +202,7 @@ class ScaleAttributes(GraphTransformer):
         self.whitening_ = _whitening((vectors - self.center_) / self.scale_) if self.method == "whiten" else None
 
     def _change(self, graphs: Graphs) -> Graphs:
-        vectors = _node_vectors(graphs, self)
+        vectors = _vectors(graphs, self)
         if not len(vectors) or not self.n_attributes_in_:
             return graphs
         check_fitted_columns(self, "attributes", graphs, self.n_attributes_in_, self._names)
@@ -227,7 +227,7 @@ class CentroidDistance(GraphTransformer):
     """
 
     def _change(self, graphs: Graphs) -> Graphs:
-        vectors = _node_vectors(graphs, self)
+        vectors = _vectors(graphs, self)
         with np.errstate(over="ignore", invalid="ignore"):
             centroids = _means(graphs.offsets, np.arange(graphs.n_nodes), vectors)
             distances = _lengths(vectors - centroids[graphs.graph_ids])[:, None]
@@ -264,7 +264,7 @@ class NeighborMeans(GraphTransformer):
     weight: float = field(default=0.5, kw_only=False)
 
     def _change(self, graphs: Graphs) -> Graphs:
-        vectors = _node_vectors(graphs, self)
+        vectors = _vectors(graphs, self)
         means = _means(graphs.indptr, graphs.indices, vectors)
         is_isolated = graphs.degrees == 0
         means[is_isolated] = vectors[is_isolated]
@@ -380,13 +380,13 @@ class BinEdgeAttributes(GraphTransformer):
     n_bins: int = field(default=4, kw_only=False)
 
     def _learn(self, graphs: Graphs) -> None:
-        vectors = _edge_vectors(graphs, self)[graphs._edge_arcs()]
+        vectors = _vectors(graphs, self, "edge_attributes")[graphs._edge_arcs()]
         self._names = _listed(graphs.edge_attribute_names)
         levels = np.arange(1, self.n_bins) / self.n_bins
         self.thresholds_ = [_bin_edges(column, levels) for column in vectors.T] if len(vectors) else []
 
     def _change(self, graphs: Graphs) -> Graphs:
-        vectors = _edge_vectors(graphs, self)
+        vectors = _vectors(graphs, self, "edge_attributes")
         if self.thresholds_ and len(vectors):
             check_fitted_columns(self, "edge_attributes", graphs, len(self.thresholds_), self._names)
         bins = [
@@ -413,22 +413,14 @@ TRANSFORMATIONS: dict[str, Callable[[], GraphTransformer]] = {
 # -------------------------------------------------------------------- vectors in and out
 
 
-def _node_vectors(graphs: Graphs, transformer: GraphTransformer) -> Floats:
-    """Return one row per node; a collection without nodes needs no attributes."""
-    if graphs.attributes is None or (graphs.n_nodes and not graphs.n_attributes):
-        return _no_vectors(graphs, transformer, "changes node attributes", graphs.n_nodes)
-    return graphs.attributes
-
-
-def _edge_vectors(graphs: Graphs, transformer: GraphTransformer) -> Floats:
-    """Return one row per arc; a collection without edges needs no edge attributes."""
-    if graphs.edge_attributes is None:
-        return _no_vectors(graphs, transformer, "bins edge attributes", len(graphs.indices))
-    return graphs.edge_attributes
-
-
-def _no_vectors(graphs: Graphs, transformer: GraphTransformer, action: str, n_rows: int) -> Floats:
+def _vectors(graphs: Graphs, transformer: GraphTransformer, field: str = "attributes") -> Floats:
+    """Return one row per node or arc; a collection without nodes or edges needs no vectors."""
+    vectors: Floats | None = getattr(graphs, field)
+    n_rows = graphs.n_nodes if field == "attributes" else len(graphs.indices)
+    if vectors is not None and (vectors.shape[1] or not n_rows):
+        return vectors
     if n_rows:
+        action = "changes node attributes" if field == "attributes" else "bins edge attributes"
         raise InvalidGraphError(
             f"{type(transformer).__name__} {action}, but the graphs have none: {graphs!r}. Leave it out, or pass them when "
             "creating the collection."
