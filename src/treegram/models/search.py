@@ -396,13 +396,7 @@ def check_scoring(scoring: Any) -> Scorer | None:
     """Return the scorer with this name, or the function itself; None, for a model's own score, stays None."""
     if scoring is None or callable(scoring):
         return scoring
-    try:
-        scorer: Scorer = get_scorer(scoring)
-    except ValueError:
-        raise ValueError(
-            f"scoring must be the name of a scikit-learn scorer, such as 'balanced_accuracy' or 'r2', a function "
-            f"(model, X, y) -> number, or None; got {scoring!r}. sklearn.metrics.get_scorer_names() lists the names."
-        ) from None
+    scorer: Scorer = get_scorer(scoring)
     return scorer
 
 

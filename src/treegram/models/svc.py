@@ -76,8 +76,6 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     cv : int, splitter or iterable, default=10
         Number of stratified, shuffled folds (fewer, with a warning, if no class has that many graphs), a scikit-learn
         splitter, or pairs of (training ids, test ids).
-    random_state : int, RandomState instance or None, default=0
-        Seed of the folds if ``cv`` is a number.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
         number for Gram matrices.
@@ -181,7 +179,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
             )
         if text:
             warnings.warn(text, UserWarning, stacklevel=outside_level())
-        return folds(targets, min(n_folds, n_possible), self.random_state)
+        return folds(targets, min(n_folds, n_possible), seed=0)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:
         codes, weigh, n_classes = data.targets, self._weighing(data), len(self.classes_)
