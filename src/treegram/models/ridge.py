@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,7 +29,6 @@ from treegram.models.search import (
     Scorer,
     Selection,
     Splits,
-    check_scoring,
     choose_by_folds,
     rate,
 )
@@ -193,7 +193,7 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
 
     def _make_score(self, data: Data) -> Score:
         scales = {train.tobytes(): self._scales(data, train) for train, _ in data.splits}
-        scorer, leaves_one_out = check_scoring(self.scoring), self.cv is None
+        scorer, leaves_one_out = get_scorer(self.scoring), self.cv is None
         return partial(_score_ridges, data=data, scorer=scorer, leaves_one_out=leaves_one_out, scales=scales)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:

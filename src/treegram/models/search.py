@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.metrics import get_scorer
 from sklearn.utils import check_array
 
 from treegram._core.bases import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -390,14 +389,6 @@ class ClassAnswers(ClassifierMixin, _Answers):
 
 class NumberAnswers(RegressorMixin, _Answers):
     """The answers of a regressor."""
-
-
-def check_scoring(scoring: Any) -> Scorer | None:
-    """Return the scorer with this name, or the function itself; None, for a model's own score, stays None."""
-    if scoring is None or callable(scoring):
-        return scoring
-    scorer: Scorer = get_scorer(scoring)
-    return scorer
 
 
 def rate(scorer: Scorer, answers: Any, X: Any, y: Any, weights: Any = None) -> Any:

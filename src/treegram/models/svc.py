@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,7 +38,6 @@ from treegram.models.search import (
     Scorer,
     Selection,
     Splits,
-    check_scoring,
     choose_by_folds,
     rate,
 )
@@ -158,7 +158,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         return codes
 
     def _make_score(self, data: Data) -> Score:
-        scorer = check_scoring(self.scoring)
+        scorer = get_scorer(self.scoring)
         return partial(_score_machines, data=data, weigh=self._weighing(data), scorer=scorer, classes=self.classes_)
 
     def _weighing(self, data: Data) -> Weigh:
