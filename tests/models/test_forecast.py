@@ -18,8 +18,8 @@ from treegram import (
     load_digits_graphs,
     make_motifs,
 )
+from treegram.models import auto, linear
 from treegram.models import forecast as forecasts
-from treegram.models import linear
 from treegram.models.auto import auto_candidates
 from treegram.models.forecast import forecast, out_of_proportion
 from treegram.models.search import Candidate
@@ -63,15 +63,33 @@ def test_forecast_of_a_sum_is_the_sum():
     assert forecast(KernelSum(parts), graphs) == pytest.approx(sum(forecast(part, graphs) for part in parts))
 
 
-def test_what_is_out_of_proportion_is_left_out_with_a_note():
+def test_what_is_out_of_proportion_is_named_with_its_cost():
     graphs = grids(20, 40, 3)
     notes = out_of_proportion([Candidate("a", ShortestPath()), Candidate("b", WL()), Candidate("c", WL(1))], graphs)
     assert list(notes) == [0]
-    assert notes[0].startswith(
-        f"left out, since it would take about {forecast(ShortestPath(), graphs):.0f} s on 20 graphs, and all "
-    )
-    assert "kernels=[...]" in notes[0]
+    assert notes[0].startswith(f"it would take about {forecast(ShortestPath(), graphs):.0f} s on 20 graphs, and all ")
     assert not out_of_proportion([Candidate("a", ShortestPath())], graphs)  # there is nothing else
+
+
+def test_long_forecasts_are_shown_with_the_progress(monkeypatch):
+    labels = []
+
+    def track(iterable, total=None, label=""):
+        labels.append(label)
+        yield from iterable
+
+    for module in (auto, linear):
+        monkeypatch.setattr(module, "track", track)
+    graphs, y, _ = make_motifs(40, random_state=0)
+    for seconds, shown in ((2.0, ""), (6.0, ", about 12 s")):
+        monkeypatch.setattr(auto, "forecast", lambda *_, seconds=seconds: seconds)
+        GraphClassifier(["wl", "wloa"]).fit(graphs, y)
+        assert labels[-1] == f"trying kernels on 40 graphs{shown}"
+    monkeypatch.setattr(linear, "SWITCH", 10)
+    monkeypatch.setattr(forecasts, "_PER_NODE_OF_ROWS", 1.0)
+    GraphClassifier(["wl"]).fit(graphs, y)
+    n_each = graphs.n_nodes + 2 * graphs.n_edges
+    assert labels[-2:] == [f"fitting a linear model on 40 graphs, about {2 * n_each:,} s", "fitting 1 linear model"]
 
 
 def test_nothing_is_left_out_of_small_data():
@@ -93,7 +111,8 @@ def test_models_note_what_they_left_out(kind, is_linear, monkeypatch):
     notes = {record["candidate"]: record for record in model.search_results_}
     assert notes["pairs"]["note"].startswith("left out, since it would take about 100 s on 40 graphs")
     assert notes["pairs"]["weight"] is None
-    assert "it would take about 100 s" in str(model.search_summary())
+    assert "To use it all the same, pass its kernels by name: kernels=[...]" in str(model.search_summary())
     assert model.score(graphs, y) > 0.6
-    named = kind([NSPDK(radius=1, distance=1), WL()]).fit(graphs, y)  # what the user names is never left out
+    with pytest.warns(UserWarning, match="NSPDK is slow: it would take about 100 s"):
+        named = kind([NSPDK(radius=1, distance=1), WL()]).fit(graphs, y)  # what the user names is never left out
     assert not any(record["note"].startswith("left out, since it would") for record in named.search_results_)

@@ -68,7 +68,7 @@ def data(request):
 
 def test_scores_match_svc_on_the_same_folds(data):
     graphs, y, _, _ = data
-    model = GraphSVC(ODDCL(), param_grid=GRID, C=CS, cv=4, random_state=3).fit(graphs, y)
+    model = GraphSVC(ODDCL(), param_grid=GRID, C=CS, cv=StratifiedKFold(4, shuffle=True, random_state=3)).fit(graphs, y)
     results = model.cv_results_
     cv = StratifiedKFold(4, shuffle=True, random_state=3)
     for i, params in enumerate(results["params"]):
@@ -102,7 +102,8 @@ def test_equals_one_step_of_nested_cross_validation(data):
     grams = list(gram_array(ODDCL(), graphs, depth=GRID["depth"], lam=GRID["lam"]).reshape(4, len(graphs), -1))
     for train, test in folds(codes, 3, 0):
         expected = select(grams, codes, train, test, np.array(CS), n_folds=4, seed=5)
-        model = GraphSVC(ODDCL(), param_grid=GRID, C=CS, cv=4, random_state=5).fit(graphs[train], y[train])
+        inner = StratifiedKFold(4, shuffle=True, random_state=5)
+        model = GraphSVC(ODDCL(), param_grid=GRID, C=CS, cv=inner).fit(graphs[train], y[train])
         assert model.best_score_ == pytest.approx(expected.inner_score)
         assert model.best_params_["C"] == expected.strength
         np.testing.assert_array_equal(model.predict(graphs[test]), model.classes_[expected.predicted])
@@ -184,9 +185,9 @@ def test_non_finite_values_raise(two):
 
 def test_scores_match_kernel_ridge_on_the_same_folds(numbers):
     graphs, y, _, _ = numbers
-    model = GraphRidge(ODDCL(), param_grid=GRID, alpha=ALPHAS, cv=4, random_state=3, target_transform=None).fit(
-        graphs, y
-    )
+    model = GraphRidge(
+        ODDCL(), param_grid=GRID, alpha=ALPHAS, cv=KFold(4, shuffle=True, random_state=3), target_transform=None
+    ).fit(graphs, y)
     results = model.cv_results_
     for i, params in enumerate(results["params"]):
         K = params["kernel"].fit_transform(graphs)
@@ -401,7 +402,7 @@ def test_estimator_types():
         ({"kernel": 7}, "kernel of Graph"),
         ({"kernel": "odcl"}, "kernel 'odcl' is unknown; did you mean oddcl"),
         ({"kernel": [ODDCL(), "w"]}, "kernel 'w' is unknown; did you mean"),
-        ({"scoring": "acuracy"}, "scoring must be the name of a scikit-learn scorer.*got 'acuracy'"),
+        ({"scoring": "acuracy"}, "'acuracy' is not a valid scoring value.*get_scorer_names"),
         ({"scoring": lambda model, X, y: np.nan}, "score that is not a finite number for ODDCL"),
         ({"cv": []}, "cv must give at least one pair"),
         (

@@ -120,15 +120,8 @@ class ComparesWithTraining:
                 "keeps no training graphs to compare with."
             )
         graphs, kernels = as_graphs(X), self._sum()[0]
-        rows = sum((weight * kernel.transform(graphs) for kernel, weight, _ in kernels), np.zeros((len(graphs), 1)))
-        selves, fitted = np.zeros(len(graphs)), np.zeros(1)
-        prior = np.zeros(len(graphs))
-        for kernel, weight, usual in kernels:
-            final, view = through_pipeline(kernel, graphs)
-            of_graphs = final.diag(view)
-            selves += weight * of_graphs
-            prior += weight * np.where(of_graphs > 0, of_graphs, usual)
-            fitted = fitted + weight * fitted_selves(kernel)
+        rows, (selves, prior) = self._rows(graphs), self._selves(graphs)
+        fitted = sum((weight * fitted_selves(kernel) for kernel, weight, _ in kernels), np.zeros(1))
         similarities = np.round(rows * inverse_roots(selves)[:, None] * inverse_roots(fitted), _DIGITS)
         nearest = similarities.argmax(axis=1)
         similarity = np.take_along_axis(similarities, nearest[:, None], axis=1)[:, 0]
@@ -148,6 +141,21 @@ class ComparesWithTraining:
             unseen_colors=_unseen_colors(final.graphs_, view),
             verdict=verdict,
         )
+
+    def _rows(self, graphs: Graphs) -> Floats:
+        """Return the sum of the kernels with the fitted graphs."""
+        kernels = self._sum()[0]
+        return sum((weight * kernel.transform(graphs) for kernel, weight, _ in kernels), np.zeros((len(graphs), 1)))
+
+    def _selves(self, graphs: Graphs) -> tuple[Floats, Floats]:
+        """Return the sum of the kernels of each graph with itself, as it is, and with usual values where a kernel is 0."""
+        selves, prior = np.zeros(len(graphs)), np.zeros(len(graphs))
+        for kernel, weight, usual in self._sum()[0]:
+            final, view = through_pipeline(kernel, graphs)
+            of_graphs = final.diag(view)
+            selves += weight * of_graphs
+            prior += weight * np.where(of_graphs > 0, of_graphs, usual)
+        return selves, prior
 
     @abstractmethod
     def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:

@@ -50,7 +50,7 @@ from treegram.graphs.transforms import (
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
 from treegram.kernels.input_checks import outside_level
 from treegram.models.applicability import spread_ids
-from treegram.models.forecast import out_of_proportion
+from treegram.models.forecast import forecast, in_words, out_of_proportion
 from treegram.models.search import Candidate, with_jobs
 
 # Increase it with every change to the candidates or the search that can change a choice: stored studies record it, and
@@ -434,7 +434,9 @@ class Screening:
         """
         graphs, Y, weights = self.graphs[ids], self.Y[ids], self.weights[ids]
         fitted: list[Fitted] = []
-        for i, candidate in enumerate(track(candidates, len(candidates), f"trying kernels on {len(ids):,} graphs")):
+        seconds = in_words(sum(forecast(candidate.kernel, graphs) for candidate in candidates))
+        label = f"trying kernels on {len(ids):,} graphs{seconds}"
+        for i, candidate in enumerate(track(candidates, len(candidates), label)):
             record = self.add_record(candidate, len(ids))
             with self.leaving_out(record):
                 start = time.monotonic()
@@ -453,11 +455,18 @@ class Screening:
         return fitted
 
     def affordable(self, candidates: Sequence[Candidate], graphs: Graphs) -> list[Candidate]:
-        """Return the candidates of "auto" whose cost on some graphs is not out of proportion; note the others."""
-        notes = out_of_proportion(candidates, graphs) if self.is_auto else {}
-        for i, note in notes.items():
-            self.add_record(candidates[i], len(graphs))["note"] = note
-        return [candidate for i, candidate in enumerate(candidates) if i not in notes]
+        """Return the candidates of "auto" whose cost on some graphs is not out of proportion, and note the others.
+
+        Kernels that the user named are all returned, with a warning.
+        """
+        costs = out_of_proportion(candidates, graphs)
+        for i, cost in costs.items():
+            if self.is_auto:
+                note = f"left out, since {cost}. To use it all the same, pass its kernels by name: kernels=[...]"
+                self.add_record(candidates[i], len(graphs))["note"] = note
+            else:
+                warnings.warn(f"{candidates[i].name} is slow: {cost}.", UserWarning, stacklevel=outside_level())
+        return [candidate for i, candidate in enumerate(candidates) if not self.is_auto or i not in costs]
 
     def add_record(self, candidate: Candidate, n_graphs: int) -> dict[str, Any]:
         """Return a new record of a candidate, the last of all."""

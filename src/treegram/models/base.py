@@ -26,7 +26,6 @@ from treegram._core.params import (
     FUNCTION,
     LIST,
     NOTHING,
-    SEED,
     SPLITTER,
     Allowed,
     Checked,
@@ -280,14 +279,12 @@ class CrossValidatedModel(KernelModel):
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "scoring": (Instance((str,), "the name of a scorer of scikit-learn"), FUNCTION, NOTHING),
         "cv": SPLITS,
-        "random_state": SEED,
     }
     _strength: ClassVar[str]
     _order: ClassVar[slice] = slice(None)  # ties go to the first strength
 
     scoring: Any = None
     cv: Any = 10
-    random_state: Any = 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,7 @@ A fitted block keeps codes and scales, but no graphs except for one with each la
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,8 +61,7 @@ class Block:
 
     def transform(self, graphs: Graphs) -> sp.csr_matrix:
         """Compute the rows of graphs, a part of them at a time."""
-        starts = range(0, max(len(graphs), 1), _AT_ONCE)
-        return sp.vstack([self.rows(self.prepare(graphs[a : a + _AT_ONCE])) for a in starts], format="csr")
+        return sp.vstack([self.rows(self.prepare(piece)) for piece in _pieces(graphs)], format="csr")
 
     @property
     def features(self) -> Any:
@@ -313,6 +313,11 @@ def _fit_features(name: str, steps: Any, kernel: Any, graphs: Parts) -> tuple[Bl
     return FeatureBlock(name, steps, kernel, codes, scales), place.map(_aligned_rows, features, codes, scales)
 
 
+def _pieces(graphs: Graphs) -> Iterator[Graphs]:
+    """Yield as many graphs at a time as have their features in memory; at least one piece, which may be empty."""
+    return (graphs[start : start + _AT_ONCE] for start in range(0, max(len(graphs), 1), _AT_ONCE))
+
+
 def _prepared(graphs: Graphs, steps: Any) -> Graphs:
     return graphs if steps is None else steps.transform(graphs)
 
@@ -323,8 +328,7 @@ def _part_of_each_label(graphs: Graphs, steps: Any) -> Graphs:
 
 def _features_of_part(graphs: Graphs, steps: Any, kernel: Any) -> list[Features]:
     """Return the features of graphs, some of them at a time."""
-    graphs = _prepared(graphs, steps)
-    return [_features(kernel, graphs[start : start + _AT_ONCE]) for start in range(0, max(len(graphs), 1), _AT_ONCE)]
+    return [_features(kernel, piece) for piece in _pieces(_prepared(graphs, steps))]
 
 
 def _count_graphs(features: list[Features]) -> tuple[Hashes, Ints]:
@@ -370,8 +374,7 @@ def _fit_columns(name: str, steps: Any, kernel: StatisticsKernel, graphs: Graphs
     """Return the block of the columns of a :class:`StatisticsKernel`."""
     columns, group = kernel.columns, kernel.group
     statistics = None if columns == "graph_attributes" else GraphStatistics().fit(graphs)
-    starts = range(0, max(len(graphs), 1), _AT_ONCE)
-    table = np.concatenate([_table(columns, group, statistics, graphs[a : a + _AT_ONCE])[0] for a in starts])
+    table = np.concatenate([_table(columns, group, statistics, piece)[0] for piece in _pieces(graphs)])
     names = [] if statistics is None else list(statistics.feature_names_out_)
     names += _table(columns, group, None, graphs[:1])[1]
     units = np.abs(table).max(axis=0, initial=0.0)

@@ -79,9 +79,9 @@ class PredictsIntervals(_Calibrated):
     def _from_scale(self, scaled: Floats) -> Floats:
         return scaled if self.target_scale_ is None else self.target_scale_.inverse(scaled)
 
-    def _use_scale(self, scale: TargetScale) -> None:
+    def _use_scale(self, scale: TargetScale | None) -> None:
         """Remember the scale of the targets; the plain numbers need none."""
-        self.target_scale_ = None if scale.blend == 1.0 else scale
+        self.target_scale_ = None if scale is None or scale.blend == 1.0 else scale
 
     def _describe_targets(self) -> str:
         """Return the scale of the targets in words; an empty text if it was not chosen."""

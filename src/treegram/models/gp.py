@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, overload
@@ -15,7 +14,6 @@ from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import Allowed, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.grid import split_pipeline
 from treegram.models.applicability import Compared, ComparesWithTraining, nearest_similarities, spread_ids
 from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_numbers, check_strengths, leave_out_weightless
 from treegram.models.conformal import PredictsIntervals
@@ -33,10 +31,6 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
     intercept_: float  # the mean of the targets on their scale
     _unit: float  # their standard deviation
     dual_coef_: Floats
-
-    @abstractmethod
-    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
-        """Return the fitted kernels with their weights and their usual values on the diagonal, and the noise."""
 
     def _read_numbers(self, X: Any, y: Any) -> tuple[Graphs, Floats]:
         """Return the checked arguments of ``fit``."""
@@ -121,56 +115,36 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         check_is_fitted(self)
         if hasattr(self, "estimators_"):
             return self._predict_columns(X, return_std=return_std)
-        graphs = as_graphs(X)
-        rows = self._rows(graphs)
-        mean = self._means(rows)
-        if not return_std:
+        mean, std = self._predict_on_scale(as_graphs(X), with_std=return_std)
+        if std is None:
             return self._from_scale(mean)
-        std = self._deviations(graphs, rows)
         if self.target_scale_ is not None:
             std = (self._from_scale(mean + std) - self._from_scale(mean - std)) / 2
         return self._from_scale(mean), std
 
-    def _rows(self, graphs: Graphs) -> Floats:
-        """Return the sum of the kernels with the fitted graphs."""
-        return sum(
-            (weight * kernel.transform(graphs) for kernel, weight, _ in self._sum()[0]), np.zeros((len(graphs), 1))
-        )
-
-    def _means(self, rows: Floats) -> Floats:
-        """Return the predictions on the scale of the targets."""
+    def _predict_on_scale(self, graphs: Graphs, *, with_std: bool) -> tuple[Floats, Floats | None]:
+        """Return means and standard deviations of the targets of graphs, on their scale."""
+        rows = self._rows(graphs)
         means: Floats = rows @ self.dual_coef_ + self.intercept_
-        return means
+        if not with_std:
+            return means, None
+        left = np.maximum(self._variance_left(rows, self._selves(graphs)[1]), 0.0) + self._sum()[1]
+        return means, self._unit * np.sqrt(self.scale_ * left)
 
-    def _deviations(self, graphs: Graphs, rows: Floats) -> Floats:
-        """Return the standard deviations of the targets of graphs, on their scale."""
-        kernels, noise = self._sum()
-        prior = np.zeros(len(graphs))
-        for kernel, weight, usual in kernels:
-            selves = _self_kernels(kernel, graphs)
-            prior += weight * np.where(selves > 0, selves, usual)
-        left = np.maximum(prior - ((rows @ self._half_inverse) ** 2).sum(axis=1), 0.0) + noise
-        deviations: Floats = self._unit * np.sqrt(self.scale_ * left)
-        return deviations
+    def _variance_left(self, rows: Floats, prior: Floats) -> Floats:
+        """Return the variances that the fitted graphs leave to others, without noise; their scale is that of the kernels."""
+        left: Floats = prior - ((rows @ self._half_inverse) ** 2).sum(axis=1)
+        return left
 
     def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
         """Return the variances that are left to graphs, and to fitted graphs when they are left out; their scale does not matter."""
-        left = compared.prior - ((compared.rows @ self._half_inverse) ** 2).sum(axis=1) + self._sum()[1]
+        left = self._variance_left(compared.rows, compared.prior) + self._sum()[1]
         return left, 1.0 / np.maximum((self._half_inverse**2).sum(axis=1), _TINY)
 
     def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
-        graphs = as_graphs(X)
-        rows = self._rows(graphs)
-        return self._means(rows), np.maximum(self._deviations(graphs, rows), _TINY)
-
-
-def _self_kernels(kernel: Any, graphs: Any) -> Floats:
-    """Return the kernel of each graph with itself, after the transformers of a pipeline."""
-    steps, final = split_pipeline(kernel)
-    for step in steps:
-        graphs = step.transform(graphs)
-    selves: Floats = final.diag(graphs)
-    return selves
+        mean, std = self._predict_on_scale(as_graphs(X), with_std=True)
+        assert std is not None
+        return mean, np.maximum(std, _TINY)
 
 
 def mean_diagonal(K: Floats) -> float:

@@ -30,6 +30,7 @@ from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.models.auto import LARGE_SAMPLE, Screening, evenly_spaced, raise_failures
 from treegram.models.blocks import Block, fit_block
+from treegram.models.forecast import forecast_rows, in_words
 from treegram.models.parts import Local, Parts, in_parts
 from treegram.models.search import Candidate
 
@@ -168,7 +169,9 @@ def fit_blocks(
             attributes=None
         )  # mapped rows cost no more with vectors
         candidates = screening.affordable(list_candidates(sample), few)
-        for candidate in track(candidates, len(candidates), f"computing rows of {len(graphs):,} graphs"):
+        seconds = in_words(forecast_rows(sample, len(graphs), Y.shape[1]))
+        label = f"fitting a linear model on {len(graphs):,} graphs{seconds}"
+        for candidate in track(candidates, len(candidates), label):
             record = screening.add_record(candidate, len(graphs))
             start = time.monotonic()
             with screening.leaving_out(record), warnings.catch_warnings():

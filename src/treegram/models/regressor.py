@@ -292,16 +292,12 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     def _average(self) -> str:
         return "the mean of the targets" if self.target_scale_ is None else "about the median of the targets"
 
-    def _rows(self, graphs: Graphs) -> Floats:
+    def _predict_on_scale(self, graphs: Graphs, *, with_std: bool) -> tuple[Floats, Floats | None]:
         if not hasattr(self, "blocks_"):
-            return super()._rows(graphs)
-        return sum((block.transform(graphs) @ c for block, c in self._blocks()), np.zeros((len(graphs), 1)))
-
-    def _means(self, rows: Floats) -> Floats:
-        return rows[:, 0] + self.intercept_ if hasattr(self, "blocks_") else super()._means(rows)
-
-    def _deviations(self, graphs: Graphs, rows: Floats) -> Floats:
-        return np.full(len(graphs), self._spread) if hasattr(self, "blocks_") else super()._deviations(graphs, rows)
+            return super()._predict_on_scale(graphs, with_std=with_std)
+        rows = (block.transform(graphs) @ coefficients for block, coefficients in self._blocks())
+        means: Floats = sum(rows, np.zeros((len(graphs), 1)))[:, 0] + self.intercept_
+        return means, np.full(len(graphs), self._spread) if with_std else None
 
     def _blocks(self) -> list[tuple[Any, Floats]]:
         return list(zip(self.blocks_, self.coefs_, strict=True))
@@ -313,9 +309,9 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     def _decision_parts(self) -> DecisionParts:
         self._check_one_target()
         if hasattr(self, "blocks_"):
-            return self._blocks(), np.array([self.intercept_]), ("prediction",)
-        coefficients = self.dual_coef_[:, None]
-        parts = [(kernel, factor * coefficients) for kernel, factor, _ in self._sum()[0]]
+            parts = self._blocks()
+        else:
+            parts = [(kernel, factor * self.dual_coef_[:, None]) for kernel, factor, _ in self._sum()[0]]
         return parts, np.array([self.intercept_]), ("prediction",)
 
 

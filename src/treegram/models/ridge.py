@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,15 +29,13 @@ from treegram.models.search import (
     Scorer,
     Selection,
     Splits,
-    check_scoring,
     choose_by_folds,
     rate,
 )
 from treegram.models.targets import TargetScale, blended_scales, choose_scale
 
-Scales = list[
-    tuple[TargetScale, Floats]
-]  # of each blend, with the positions of the training targets; empty: plain numbers
+# Those to choose from, with the positions of the training targets; a single one, None with the targets, if these stay plain.
+Scales = Sequence[tuple[TargetScale | None, Floats]]
 
 _SMALLEST_WEIGHT = 1e-9  # times the largest: replaces 0 in leave-one-out predictions
 
@@ -76,8 +75,6 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
     cv : int, splitter, iterable or None, default=None
         None: every graph is left out once, in closed form, at the cost of a single fit. Or a number of shuffled folds,
         a scikit-learn splitter, or pairs of (training ids, test ids).
-    random_state : int, RandomState instance or None, default=0
-        Seed of the folds if ``cv`` is a number.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
         number for Gram matrices.
@@ -192,12 +189,11 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
                 f"{n_graphs} graphs are too few for cv={n_folds}: {n_graphs} folds are used.",
                 stacklevel=outside_level(),
             )
-        return number_folds(n_graphs, min(n_graphs, n_folds), self.random_state)
+        return number_folds(n_graphs, min(n_graphs, n_folds), seed=0)
 
     def _make_score(self, data: Data) -> Score:
-        folds = {} if self.target_transform is None else {train.tobytes(): train for train, _ in data.splits}
-        scales = {key: _blended_scales(data, train) for key, train in folds.items()}
-        scorer, leaves_one_out = check_scoring(self.scoring), self.cv is None
+        scales = {train.tobytes(): self._scales(data, train) for train, _ in data.splits}
+        scorer, leaves_one_out = get_scorer(self.scoring), self.cv is None
         return partial(_score_ridges, data=data, scorer=scorer, leaves_one_out=leaves_one_out, scales=scales)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:
@@ -205,12 +201,18 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
         z, weights = data.targets, data.weights
         K, best = self.kernel_.fit_transform(data.graphs), np.array([self.best_params_["alpha"]])
         self.target_scale_ = None
-        scales = [] if self.target_transform is None else _blended_scales(data, np.arange(len(z)))
-        if scales:
+        scales = self._scales(data, np.arange(len(z)))
+        if len(scales) > 1:
             self._use_scale(scales[_choose_scales(K, z, scales, best, weights)[0][0]][0])
             z = self._to_scale(z)
         self.intercept_ = float(np.average(z, weights=weights))
         self.dual_coef_ = _ridge_coefficients(K, z - self.intercept_, best, weights).ravel()
+
+    def _scales(self, data: Data, train: Ints) -> Scales:
+        """Return the scales to choose from in a training part."""
+        y, weights = data.targets[train], None if data.weights is None else data.weights[train]
+        scales = [] if self.target_transform is None else blended_scales(y, weights)
+        return scales if scales and scales[0][0].blend < 1.0 else [(None, y)]
 
     def predict(self, X: Any) -> Floats:
         """Predict the targets of graphs.
@@ -261,32 +263,23 @@ def select_ridge(
     inner = [(train[a], train[b]) for a, b in number_folds(len(train), n_folds, seed)]
 
     def score(K: Floats, part: Ints, held_out: Ints) -> tuple[Floats, Fits]:
-        errors = (_predict_ridges(K, y, part, held_out, alphas) - y[held_out][:, None]) ** 2
+        errors = (_predict_ridges(K, y, part, held_out, [(None, y[part])], alphas) - y[held_out][:, None]) ** 2
         return 1.0 - errors.mean(axis=0) / variance, Fits(len(alphas))
 
     with one_blas_thread():
         g, a, inner_score, fits = choose_by_folds(grams, len(alphas), inner, score)
-        predicted = _predict_ridges(grams[g], y, train, test, alphas[a : a + 1])[:, 0]
+        predicted = _predict_ridges(grams[g], y, train, test, [(None, y[train])], alphas[a : a + 1])[:, 0]
     return Selection(g, float(alphas[a]), inner_score, predicted, None, fits + Fits(1))
 
 
 def _predict_ridges(
-    K: Floats, y: Floats, train: Ints, test: Ints, alphas: Floats, weights: Floats | None = None
+    K: Floats, y: Floats, train: Ints, test: Ints, scales: Scales, alphas: Floats, weights: Floats | None = None
 ) -> Floats:
-    """Return predictions for the test part for each alpha, (n_test, n_alphas)."""
-    center = np.average(y[train], weights=weights)
-    coefficients = _ridge_coefficients(K[np.ix_(train, train)], y[train] - center, alphas, weights)
-    predicted: Floats = K[np.ix_(test, train)] @ coefficients + center
-    return predicted
-
-
-def _predict_on_scales(
-    K: Floats, y: Floats, train: Ints, test: Ints, scales: Scales, alphas: Floats, weights: Floats | None
-) -> Floats:
-    """Return predictions for the test part for each alpha, (n_test, n_alphas), each with the best scale of the training part."""
-    within = K[np.ix_(train, train)]
-    chosen, _ = _choose_scales(within, y[train], scales, alphas, weights)
-    z = np.column_stack([scales[k][1] for k in chosen])
+    """Return predictions for the test part for each alpha, (n_test, n_alphas), each on the best scale of the training part."""
+    within, chosen, z = K[np.ix_(train, train)], [0] * len(alphas), scales[0][1]
+    if len(scales) > 1:
+        chosen, _ = _choose_scales(within, y[train], scales, alphas, weights)
+        z = np.column_stack([scales[k][1] for k in chosen])
     center = np.average(z, axis=0, weights=weights)
     predicted = K[np.ix_(test, train)] @ _ridge_coefficients(within, z - center, alphas, weights) + center
     return _from_scales(predicted, scales, chosen)
@@ -294,7 +287,8 @@ def _predict_on_scales(
 
 def _from_scales(predicted: Floats, scales: Scales, chosen: list[int]) -> Floats:
     """Return predictions in units of the targets; each column has a scale."""
-    return np.column_stack([scales[k][0].inverse(column) for k, column in zip(chosen, predicted.T, strict=True)])
+    of_columns = zip([scales[k][0] for k in chosen], predicted.T, strict=True)
+    return np.column_stack([column if scale is None else scale.inverse(column) for scale, column in of_columns])
 
 
 def _ridge_coefficients(K: Floats, y: Floats, alphas: Floats, weights: Floats | None) -> Floats:
@@ -330,18 +324,14 @@ def _predict_left_out(K: Floats, targets: Sequence[Floats], alphas: Floats, weig
     return predicted
 
 
-def _blended_scales(data: Data, train: Ints) -> Scales:
-    """Return the scales to choose from in the training part; none if its targets stay plain."""
-    scales = blended_scales(data.targets[train], None if data.weights is None else data.weights[train])
-    return [] if scales[0][0].blend == 1.0 else scales
-
-
 def _choose_scales(
     K: Floats, y: Floats, scales: Scales, alphas: Floats, weights: Floats | None
 ) -> tuple[list[int], Floats]:
     """Return the position of the best scale for each alpha, and the leave-one-out predictions on it, (n_graphs, n_alphas)."""
     kinds, positions = zip(*scales, strict=True)
     means = np.array(_predict_left_out(K, positions, alphas, weights))
+    if len(scales) == 1:
+        return [0] * len(alphas), means[0]
     squares = (means - np.array(positions)[:, :, None]) ** 2
     spreads = np.sqrt(np.average(squares, axis=1, weights=weights))  # (n_scales, n_alphas)
     chosen = [
@@ -362,20 +352,17 @@ def _score_ridges(
     scales: dict[bytes, Scales],
 ) -> tuple[Floats, Fits]:
     """Return the score on the test part for each alpha; ``scales`` are those of each training part, by its ids."""
-    y, alphas = data.targets, data.strengths
+    y, alphas, of_fold = data.targets, data.strengths, scales[train.tobytes()]
     of_train, of_test = (None if data.weights is None else data.weights[part] for part in (train, test))
-    of_fold = scales.get(train.tobytes(), [])
-    if leaves_one_out and of_fold:
+    if leaves_one_out:
         chosen, left_out = _choose_scales(K, y, of_fold, alphas, of_train)
         predicted = _from_scales(left_out, of_fold, chosen)
-    elif leaves_one_out:
-        predicted = _predict_left_out(K, [y], alphas, of_train)[0]
-    elif of_fold:
-        predicted = _predict_on_scales(K, y, train, test, of_fold, alphas, of_train)
     else:
-        predicted = _predict_ridges(K, y, train, test, alphas, of_train)
+        predicted = _predict_ridges(K, y, train, test, of_fold, alphas, of_train)
     missed = predicted - y[test][:, None]
-    if scorer is None and any(scales.values()):  # predictions are medians, and a few large targets must not decide
+    if scorer is None and any(
+        len(of_part) > 1 for of_part in scales.values()
+    ):  # predictions are medians, and a few large targets must not decide
         errors = np.average(np.abs(missed), axis=0, weights=of_test)
         return 1.0 - errors / (np.abs(y - np.median(y)).mean() or 1.0), Fits(len(alphas))
     if scorer is None:

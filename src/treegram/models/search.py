@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.metrics import get_scorer
 from sklearn.utils import check_array
 
 from treegram._core.bases import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -390,20 +389,6 @@ class ClassAnswers(ClassifierMixin, _Answers):
 
 class NumberAnswers(RegressorMixin, _Answers):
     """The answers of a regressor."""
-
-
-def check_scoring(scoring: Any) -> Scorer | None:
-    """Return the scorer with this name, or the function itself; None, for a model's own score, stays None."""
-    if scoring is None or callable(scoring):
-        return scoring
-    try:
-        scorer: Scorer = get_scorer(scoring)
-    except ValueError:
-        raise ValueError(
-            f"scoring must be the name of a scikit-learn scorer, such as 'balanced_accuracy' or 'r2', a function "
-            f"(model, X, y) -> number, or None; got {scoring!r}. sklearn.metrics.get_scorer_names() lists the names."
-        ) from None
-    return scorer
 
 
 def rate(scorer: Scorer, answers: Any, X: Any, y: Any, weights: Any = None) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,7 +38,6 @@ from treegram.models.search import (
     Scorer,
     Selection,
     Splits,
-    check_scoring,
     choose_by_folds,
     rate,
 )
@@ -76,8 +76,6 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     cv : int, splitter or iterable, default=10
         Number of stratified, shuffled folds (fewer, with a warning, if no class has that many graphs), a scikit-learn
         splitter, or pairs of (training ids, test ids).
-    random_state : int, RandomState instance or None, default=0
-        Seed of the folds if ``cv`` is a number.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
         number for Gram matrices.
@@ -160,7 +158,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         return codes
 
     def _make_score(self, data: Data) -> Score:
-        scorer = check_scoring(self.scoring)
+        scorer = get_scorer(self.scoring)
         return partial(_score_machines, data=data, weigh=self._weighing(data), scorer=scorer, classes=self.classes_)
 
     def _weighing(self, data: Data) -> Weigh:
@@ -181,7 +179,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
             )
         if text:
             warnings.warn(text, UserWarning, stacklevel=outside_level())
-        return folds(targets, min(n_folds, n_possible), self.random_state)
+        return folds(targets, min(n_folds, n_possible), seed=0)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:
         codes, weigh, n_classes = data.targets, self._weighing(data), len(self.classes_)
