@@ -13,7 +13,7 @@ import pytest
 
 from treegram import WL, GraphSVC, make_synthetic, save_tu
 from treegram.cli import main
-from treegram.exceptions import StudyError
+from treegram.exceptions import TreegramError
 from treegram.study import data as checks
 from treegram.study import evaluate
 from treegram.study import run as runner
@@ -420,11 +420,11 @@ def test_evaluate_in_python_says_what_is_wrong(folder, sets):
         (
             {"A": (graphs, np.arange(24) % 4)},
             ["wl"],
-            "A: the targets are whole numbers, 4 distinct ones for 24 graphs. Pass",
+            "the targets of A are classes or measurements: the targets are whole numbers, 4 distinct ones for 24 graphs. Add",
         ),
         ({"A": (graphs, y), "B": (graphs, y + 0.5)}, ["wl"], "for classification, and others for regression"),
     ):
-        with pytest.raises(StudyError, match=message):
+        with pytest.raises(TreegramError, match=message):
             evaluate(data, models, "wrong.sqlite", repeats=1, folds=2)
     assert not Path("wrong.sqlite").exists()
 
