@@ -197,13 +197,12 @@ def test_store_can_have_any_name(run, folder):
     assert new_files(folder) == []
 
 
-def test_absolute_paths_are_not_stored(run, folder, finished, tmp_path_factory, monkeypatch):
+def test_absolute_paths_are_not_stored(run, folder, finished, tmp_path_factory):
     """Data sets may be in the data folder or next to the study; the folds depend only on their names."""
     elsewhere = tmp_path_factory.mktemp("secret") / "data"
     elsewhere.mkdir()
     shutil.move("A", elsewhere / "A")
-    monkeypatch.setenv("TREEGRAM_DATA", str(elsewhere))
-    assert run("reproduce", "small.toml", "--datasets", "A", "--repeats", 1)[0] == 0
+    assert run("reproduce", "small.toml", "--datasets", "A", "--repeats", 1, "--data-dir", elsewhere)[0] == 0
     assert b"secret" not in Path("small.sqlite").read_bytes()
     shutil.move("small.toml", elsewhere / "moved.toml")
     assert run("reproduce", elsewhere / "moved.toml", "--datasets", "A", "--repeats", 1)[0] == 0
