@@ -71,12 +71,18 @@ def run(args: argparse.Namespace) -> None:
         text = csv_text([columns, *rows])
     if n_problems := len(rows) - len(table.graphs):
         has_no = "has no prediction" if n_problems == 1 else "have no predictions"
-        note = f"{n_problems:,} of {counted(len(rows), 'row')} {has_no}; the column problem says why."
-        print(f"treegram: note: {note}", file=sys.stderr)
+        _note(f"{n_problems:,} of {counted(len(rows), 'row')} {has_no}; the column problem says why.")
+    if n_new := sum(bool(share) for share in columns.get("unseen labels", [])):
+        have = "has a node" if n_new == 1 else "have nodes"
+        _note(f"{n_new:,} of {counted(len(table.graphs), 'graph')} {have} with a label that no training graph has.")
     if note := training_note(in_training(model, table.graphs)):
-        print(f"treegram: note: {note}", file=sys.stderr)
+        _note(note)
     contents = f"predictions of {args.model} for {counted(len(table.graphs), 'graph')} of {args.data}"
     write_output(text, args.output, contents)
+
+
+def _note(text: str) -> None:
+    print(f"treegram: note: {text}", file=sys.stderr)
 
 
 def _columns(table: GraphTable, predictions: dict[str, list[Any]]) -> dict[str, list[Any]]:
