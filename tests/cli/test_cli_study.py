@@ -13,7 +13,7 @@ import pytest
 
 from treegram import WL, GraphSVC, make_synthetic, save_tu
 from treegram.cli import main
-from treegram.exceptions import StudyError
+from treegram.exceptions import TreegramError
 from treegram.study import data as checks
 from treegram.study import evaluate
 from treegram.study import run as runner
@@ -197,13 +197,12 @@ def test_store_can_have_any_name(run, folder):
     assert new_files(folder) == []
 
 
-def test_absolute_paths_are_not_stored(run, folder, finished, tmp_path_factory, monkeypatch):
+def test_absolute_paths_are_not_stored(run, folder, finished, tmp_path_factory):
     """Data sets may be in the data folder or next to the study; the folds depend only on their names."""
     elsewhere = tmp_path_factory.mktemp("secret") / "data"
     elsewhere.mkdir()
     shutil.move("A", elsewhere / "A")
-    monkeypatch.setenv("TREEGRAM_DATA", str(elsewhere))
-    assert run("reproduce", "small.toml", "--datasets", "A", "--repeats", 1)[0] == 0
+    assert run("reproduce", "small.toml", "--datasets", "A", "--repeats", 1, "--data-dir", elsewhere)[0] == 0
     assert b"secret" not in Path("small.sqlite").read_bytes()
     shutil.move("small.toml", elsewhere / "moved.toml")
     assert run("reproduce", elsewhere / "moved.toml", "--datasets", "A", "--repeats", 1)[0] == 0
@@ -420,11 +419,11 @@ def test_evaluate_in_python_says_what_is_wrong(folder, sets):
         (
             {"A": (graphs, np.arange(24) % 4)},
             ["wl"],
-            "A: the targets are whole numbers, 4 distinct ones for 24 graphs. Pass",
+            "the targets of A are classes or measurements: the targets are whole numbers, 4 distinct ones for 24 graphs. Add",
         ),
         ({"A": (graphs, y), "B": (graphs, y + 0.5)}, ["wl"], "for classification, and others for regression"),
     ):
-        with pytest.raises(StudyError, match=message):
+        with pytest.raises(TreegramError, match=message):
             evaluate(data, models, "wrong.sqlite", repeats=1, folds=2)
     assert not Path("wrong.sqlite").exists()
 

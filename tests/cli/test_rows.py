@@ -89,6 +89,15 @@ def test_there_is_no_problem_column_without_a_problem(run):
     assert "no prediction" not in err
 
 
+def test_labels_that_the_model_has_never_seen_are_pointed_out(run):
+    fit(run)
+    write("new.csv", ["id", "smiles"], [("alcohol", "CCO"), ("ferrocene", "[CH-]1C=CC=C1.[CH-]1C=CC=C1.[Fe+2]")])
+    code, out, err = run("predict y.tgm new.csv")
+    assert code == 0
+    assert [float(row["unseen labels"]) for row in rows(out)] == pytest.approx([0, 1 / 11])
+    assert "treegram: note: 1 of 2 graphs has a node with a label that no training graph has.\n" in err
+
+
 def test_a_file_without_any_molecule_that_can_be_read_has_its_rows(run):
     fit(run)
     write("new.csv", ["smiles"], [("C(",), ("C1",)])

@@ -197,6 +197,6 @@ def test_files_of_graphs(items, kind):
         name = f"few{random.Random(str(items)).getrandbits(60)}"
         tg.save_tu(graphs, name)
         table = read(f"./{name}")
-        assert table.guess_task("") == ("regression", "as the kind of data says")
+        assert table.task == "regression"
     assert table.targets == [""]
     check(table, [(item, GOOD) for item in items], names=kind == "parquet", target="", group=None)

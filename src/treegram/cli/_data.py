@@ -305,7 +305,7 @@ def _load_graphs(name: str, args: argparse.Namespace) -> GraphTable:
         graphs, y = treegram.load_parquet(name)
         task = ""
     else:
-        graphs, y = treegram.load_tu(name, download="no_download" not in args)
+        graphs, y = treegram.load_tu(name, data_dir=getattr(args, "data_dir", None), download="no_download" not in args)
         task = "regression" if y is not None and y.dtype.kind == "f" else "classification"
     return make_table(name, graphs, targets=() if y is None else [""], task=task)
 

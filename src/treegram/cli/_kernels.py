@@ -211,14 +211,11 @@ def add_search_options(parser: Parser, arguments: Sequence[str], models: str) ->
 
 
 def choose_task(table: GraphTable, target: str, args: argparse.Namespace) -> str:
-    """Return the task of ``--task``, or else that of the target if it is clear."""
-    task, reason = table.guess_task(target) if args.task is None else (args.task, "")
-    if task is None:
-        raise ValueError(
-            f"It is not clear whether {f'the values of {target!r}' if target else 'the targets'} are classes or measurements: {reason}. "
-            "Add --task classification or --task regression."
-        )
-    return task
+    """Return the task of ``--task``, or that of the data, or else that of the target if it is clear."""
+    from treegram.graphs.graph_table import choose_task as task_of
+
+    what = f"the values of {target!r}" if target else "the targets"
+    return args.task or table.task or task_of(table.values(target)[1], what)
 
 
 def _scales(text: str) -> list[str]:

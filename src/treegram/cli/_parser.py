@@ -13,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn
 
-from treegram._core.files import check_writable
+from treegram._core.files import check_writable, replacing
 from treegram._core.text import suggest, visible
 
 # What Python's messages advise, and the option that does it.
@@ -159,8 +159,26 @@ def add_output(parser: argparse.ArgumentParser, contents: str, *, required: bool
     parser.add_argument("--force", action="store_true", help="replace an existing file")
 
 
-def check_output(path: Path, *, force: bool) -> None:
-    """Raise an error if the file cannot be written, or exists and must not be replaced."""
+def check_output(path: Path | None, *, force: bool) -> None:
+    """Raise an error if the file cannot be written, or exists and must not be replaced; None is stdout."""
+    if path is None:
+        return
     check_writable(path)
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists already; use --force to replace it, or another name.")
+
+
+def write_output(text: str, path: Path | None, contents: str) -> None:
+    """Write text into a file and say what it contains, or print it if there is no file."""
+    if path is None:
+        print(text, end="")
+        return
+    with replacing(path) as file:
+        file.write(text.encode())
+    show(f"{path}: {contents}")
+
+
+def add_kernel_name(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
+    """Add ``--kernel`` for commands that compare graphs without a model."""
+    text = "kernel (default: a sum that suits most graphs)"
+    parser.add_argument("--kernel", choices=names, metavar="NAME", help=text)

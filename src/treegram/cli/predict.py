@@ -9,10 +9,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from treegram._core.files import replacing
 from treegram._core.text import counted
 from treegram.cli._data import add_data_argument, add_model_argument, load_model_and_data, training_note
-from treegram.cli._parser import Parser, add_output, check_output, csv_text, show
+from treegram.cli._parser import Parser, add_output, check_output, csv_text, write_output
 
 if TYPE_CHECKING:
     import treegram
@@ -60,8 +59,7 @@ def _share(text: str) -> float:
 
 def run(args: argparse.Namespace) -> None:
     """Predict and write; nothing is written unless everything can be."""
-    if args.output is not None:
-        check_output(args.output, force=args.force)
+    check_output(args.output, force=args.force)
     from treegram.explanations.contributions import in_training
 
     model, table = load_model_and_data(args, on_error="collect")
@@ -73,16 +71,18 @@ def run(args: argparse.Namespace) -> None:
         text = csv_text([columns, *rows])
     if n_problems := len(rows) - len(table.graphs):
         has_no = "has no prediction" if n_problems == 1 else "have no predictions"
-        note = f"{n_problems:,} of {counted(len(rows), 'row')} {has_no}; the column problem says why."
-        print(f"treegram: note: {note}", file=sys.stderr)
+        _note(f"{n_problems:,} of {counted(len(rows), 'row')} {has_no}; the column problem says why.")
+    if n_new := sum(bool(share) for share in columns.get("unseen labels", [])):
+        have = "has a node" if n_new == 1 else "have nodes"
+        _note(f"{n_new:,} of {counted(len(table.graphs), 'graph')} {have} with a label that no training graph has.")
     if note := training_note(in_training(model, table.graphs)):
-        print(f"treegram: note: {note}", file=sys.stderr)
-    if args.output is None:
-        sys.stdout.write(text)
-        return
-    with replacing(args.output) as output:
-        output.write(text.encode())
-    show(f"{args.output}: predictions of {args.model} for {counted(len(table.graphs), 'graph')} of {args.data}")
+        _note(note)
+    contents = f"predictions of {args.model} for {counted(len(table.graphs), 'graph')} of {args.data}"
+    write_output(text, args.output, contents)
+
+
+def _note(text: str) -> None:
+    print(f"treegram: note: {text}", file=sys.stderr)
 
 
 def _columns(table: GraphTable, predictions: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -99,10 +99,9 @@ def _columns(table: GraphTable, predictions: dict[str, list[Any]]) -> dict[str, 
 
 
 def _predictions(model: Any, graphs: treegram.Graphs, coverage: float | None) -> dict[str, list[Any]]:
-    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
-    for step in steps[:-1]:
+    *steps, model = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    for step in steps:
         graphs = step.transform(graphs)
-    model = steps[-1]
     if "return_std" in inspect.signature(model.predict).parameters:
         mean, std = model.predict(graphs, return_std=True)
         columns = {"prediction": mean.tolist(), "std": std.tolist()}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from treegram._core.files import replacing
 from treegram.cli._data import add_data_argument, load
 from treegram.cli._kernels import NAMES
-from treegram.cli._parser import Parser, add_output, at_least, check_output, csv_text, show
+from treegram.cli._parser import Parser, add_kernel_name, add_output, at_least, check_output, csv_text, write_output
 
 EXAMPLES = (
     "treegram similar ENZYMES --to 3,7 -k 10",
@@ -31,15 +30,12 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: AR
         "CSV file with the given graph, the position, name and similarity of each (default: stdout)",
         required=False,
     )
-    parser.add_argument(
-        "--kernel", choices=NAMES, metavar="NAME", help="kernel (default: a sum that suits most graphs)"
-    )
+    add_kernel_name(parser, NAMES)
 
 
 def run(args: argparse.Namespace) -> None:
     """Find the graphs, and print or write the table."""
-    if args.output is not None:
-        check_output(args.output, force=args.force)
+    check_output(args.output, force=args.force)
     from treegram import similar_graphs
 
     graphs = load(args.data, args).graphs
@@ -48,9 +44,4 @@ def run(args: argparse.Namespace) -> None:
     to = [word if names or not word.isdigit() else int(word) for word in words]
     table = similar_graphs(graphs, to, args.k, kernel=args.kernel)
     text = csv_text([table.columns, *table.itertuples(index=False)])
-    if args.output is None:
-        print(text, end="")
-        return
-    with replacing(args.output) as file:
-        file.write(text.encode())
-    show(f"{args.output}: {len(table)} graphs of {args.data} similar to {args.to}")
+    write_output(text, args.output, f"{len(table)} graphs of {args.data} similar to {args.to}")

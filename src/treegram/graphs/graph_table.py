@@ -73,12 +73,6 @@ class GraphTable:
         warnings.warn(f"Left out {counted(n_missing, 'graph')} without a value for {column!r}.", stacklevel=2)
         return self.graphs[ids], y
 
-    def guess_task(self, column: str) -> tuple[str | None, str]:
-        """Return the task that a target suggests, or None if that is not clear, and the reason; see :func:`guess_task`."""
-        if self.task:
-            return self.task, "as the kind of data says"
-        return guess_task(self.values(column)[1])
-
 
 def make_table(source: str, graphs: Graphs, **fields: Any) -> GraphTable:
     """Make the table of data in which every row is a graph."""
@@ -117,6 +111,17 @@ def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: S
         problems=[*table.problems, *["the data have no graph of this name"] * len(unknown)],
         cells=cells.take(rows, places.__getitem__),
     )
+
+
+def choose_task(values: NDArray[Any], what: str) -> str:
+    """Return what targets are for, "classification" or "regression"; raise if that is not clear. ``what`` names them."""
+    task, reason = guess_task(values)
+    if task is None:
+        raise DatasetError(
+            f"It is not clear whether {what} are classes or measurements: {reason}. Add task='classification' or "
+            "task='regression'."
+        )
+    return task
 
 
 def guess_task(values: NDArray[Any]) -> tuple[str | None, str]:

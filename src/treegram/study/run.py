@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from treegram._core.types import Ints
 from treegram.datasets import load_tu
 from treegram.exceptions import StudyError
 from treegram.graphs import Graphs
-from treegram.graphs.graph_table import guess_task
+from treegram.graphs.graph_table import choose_task
 from treegram.graphs.transforms import TRANSFORMATIONS
 from treegram.kernels.grid import grid_points, learns_from_data, with_parameters
 from treegram.kernels.kernel_sum import KernelSum
@@ -90,15 +89,19 @@ def evaluate(
 
     Raises
     ------
+    DatasetError
+        If it is not clear what the targets are for.
     StudyError
-        If it is not clear what the targets are for, or for the reasons of :func:`run_study`.
+        For the reasons of :func:`run_study`.
     """
     models = kernels if isinstance(kernels, Mapping) else {name: name for name in kernels}
-    tasks = {task or _task_of(name, targets) for name, (_, targets, *_) in data.items()}
+    tasks = {
+        task or choose_task(check_targets(targets), f"the targets of {name}") for name, (_, targets, *_) in data.items()
+    }
     if len(tasks) > 1:
         raise StudyError("Some data sets are for classification, and others for regression; evaluate them one by one.")
     study = Study(
-        name=Path(store).stem,
+        name="-".join(data),
         title=f"Kernels on {', '.join(data)}",
         datasets=tuple(data),
         kernels=tuple(_entry(name, model) for name, model in models.items()),
@@ -107,13 +110,6 @@ def evaluate(
     run_study(study, store, data, n_jobs=n_jobs, command="treegram.study.evaluate")
     with Store.open(store) as opened:
         return summarize(opened, study)
-
-
-def _task_of(name: str, targets: Any) -> str:
-    task, reason = guess_task(check_targets(targets))
-    if task is None:
-        raise StudyError(f"{name}: {reason}. Pass task='classification' or task='regression'.")
-    return task
 
 
 def _entry(name: str, model: Any) -> StudyEntry:
