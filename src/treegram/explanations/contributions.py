@@ -252,8 +252,8 @@ class Explanation:
     @property
     def residual(self) -> float:
         """Largest difference between the sum over nodes and columns and the sum from which the model decides."""
-        sums = self._squeeze(self._sums_of_rows + self.intercept)
-        return float(np.abs(sums - self.decisions).max(initial=0.0))
+        sums: Floats = sum(part.rows @ part.weights for part in self._parts) + self.intercept
+        return float(np.abs(self._squeeze(sums) - self.decisions).max(initial=0.0))
 
     def top_features(self, graph: int, n: int = 10, *, output: int | None = None) -> list[tuple[str, float]]:
         """Return the features that contribute most to a decision, in either direction.
@@ -542,12 +542,6 @@ class Explanation:
     @property
     def _is_classifier(self) -> bool:
         return hasattr(self._model, "classes_")
-
-    @cached_property
-    def _sums_of_rows(self) -> Floats:
-        """Decisions without the intercept, (n_graphs, n_outputs), from kernel values with training graphs or from features."""
-        sums: Floats = sum(part.rows @ part.weights for part in self._parts)
-        return sums
 
     @cached_property
     def _table(self) -> FeatureTable | None:

@@ -175,7 +175,6 @@ def _split_decision(explanation: Explanation, i: int, contrast: Contrast, noun: 
         "above": contrast.above,
         "below": contrast.below,
         "values": values,
-        "limit": float(np.abs(values).max(initial=0.0)),
         "node_sum": float(values.sum()),
         "column_sum": float(columns.sum()),
         "intercept": intercept,
