@@ -245,7 +245,13 @@ def deleted(name: str, kernel: object) -> list[list[object]]:
 
 
 def draw(folder: Path) -> None:
+    import matplotlib as mpl
     from matplotlib.figure import Figure
+
+    mpl.rcParams |= dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), "0.5"
+    )
+    mpl.rcParams["savefig.transparent"] = True  # for pages in light and in dark mode
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     for ax, (name, kernel) in zip(figure.subplots(1, 2), DELETED, strict=True):
