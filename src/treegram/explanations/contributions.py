@@ -348,10 +348,11 @@ class Explanation:
     ) -> None:
         """Write predictions and their explanations as one HTML page.
 
-        The page has a table of predictions, a table of what matters across all graphs and, for each graph, a picture with its
-        nodes colored by their contributions, the nodes, columns and features that contribute most, the most similar training
-        graphs, and a check that the contributions add up. Tables can be sorted, graphs filtered by name, prediction and result,
-        and hovering over a node shows its name, label, vector and contribution. The page needs no network, runs no script but
+        The page begins with a grid of pictures, whose nodes are colored by their contributions, with predictions and, if the truth
+        is known, whether they are right; proteins also have a strip along their sequence. Details of each graph are the nodes,
+        columns and features that contribute most, the most similar training graphs, and a check that the contributions add up. Then
+        comes what matters across all graphs. Graphs can be filtered and ordered, ``page.html#graph-3`` opens the details of one, and
+        hovering over a node shows its name, label, vector and contribution. The page needs no network, runs no script but
         its own, and treats names and labels as text. Graphs are shown with their ``graph_names``, or else
         numbered from 0.
 

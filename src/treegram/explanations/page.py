@@ -231,7 +231,8 @@ def _prediction(
     """Return a prediction, how certain it is, the truth, and whether they agree, as text and as numbers to sort by."""
     value, truth = explanation.predictions[i], None if targets is None else targets[i]
     is_known = explanation.in_training is not None and explanation.in_training[i]
-    is_number, verdict = not explanation._is_classifier, "training graph" if is_known else ""
+    is_number = not explanation._is_classifier and np.ndim(value) == 0
+    verdict = "training graph" if is_known else ""
     if truth is not None and explanation._is_classifier and not is_known:
         verdict = "correct" if value == truth else "wrong"
     digits = max(0, 1 - math.floor(math.log10(certainty))) if is_number and certainty else None
