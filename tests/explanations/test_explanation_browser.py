@@ -12,6 +12,8 @@ import pytest
 from treegram import (
     ODDCL,
     WL,
+    WLOA,
+    GraphGP,
     GraphRidge,
     Graphs,
     GraphSVC,
@@ -19,6 +21,7 @@ from treegram import (
     MoleculeGraphs,
     StatisticsKernel,
     explain,
+    make_molecules,
     make_motifs,
 )
 
@@ -187,12 +190,14 @@ def test_details_have_the_width_of_the_page(page, tmp_path):
     const card = one("#graph-3");
     found.lists = text("#graph-3 h4").length; card.querySelector("details").open = true;
     found.open = text("#graph-3 h4").length; found.widths = [card.offsetWidth, one("#cards").offsetWidth];
+    const name = one("[data-filter]"); name.value = "motif 1"; send(name, "input"); found.filtered = card.checkVisibility();
     """
     found, console = browse(page, actions, tmp_path)
     assert console == []
     assert found["lists"] == 0
     assert found["open"] == 4  # nodes, features, numbers of the whole graph, similar graphs
     assert found["widths"][0] == found["widths"][1]
+    assert not found["filtered"]
 
 
 def test_graphs_can_be_filtered_by_name_prediction_and_result(three_classes, page, tmp_path):
@@ -266,3 +271,23 @@ def test_atoms_of_molecules_can_be_hovered(tmp_path):
     assert found["fits"]
     assert found["atoms"] == 3
     assert found["tip"].splitlines()[:2] == ["atom 2", "label: O"]
+
+
+def test_twenty_molecules_take_at_most_five_screens(tmp_path):
+    pytest.importorskip("rdkit")
+    smiles, y = make_molecules(60, random_state=0)
+    graphs = Graphs.from_smiles(smiles, labels=["element", "pharmacophore"])
+    model = GraphGP(WLOA(use_edge_labels=True), param_grid={}).fit(graphs[:40], y[:40])
+    explain(model, graphs[40:]).to_html(tmp_path / "page.html", y=y[40:], molecules=smiles[40:])
+    actions = """
+    found.height = root.scrollHeight; found.grid = one("#matters").getBoundingClientRect().top;
+    found.cards = text("article h3").length;
+    const order = one("#order"); order.value = "error -1"; send(order, "change");
+    found.errors = all("article").map(card => Number(card.dataset.error));
+    """
+    found, console = browse((tmp_path / "page.html").read_text(), actions, tmp_path, 1280)
+    assert console == []
+    assert found["cards"] == 20
+    assert found["height"] <= 5 * 800
+    assert found["grid"] <= 3 * 800
+    assert found["errors"] == sorted(np.abs(model.predict(graphs[40:]) - y[40:]).tolist(), reverse=True)

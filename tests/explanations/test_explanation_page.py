@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 import zoo
@@ -280,6 +280,18 @@ def test_regressors_and_linear_models(tmp_path):
     many = make_pipeline(FeatureMap(WL()), LogisticRegression()).fit(graphs, np.arange(20) % 3)
     assert re.search(
         r"<b class=.for.>\d</b> rather than <b class=.against.>\d</b>", written(tmp_path, many, graphs[:1])
+    )
+
+
+def test_models_with_several_numbers_show_one_at_a_time(tmp_path):
+    graphs, y, _ = make_motifs(20, random_state=0)
+    model = make_pipeline(FeatureMap(WL()), Ridge()).fit(graphs[:16], np.column_stack([y, 1 - y, y])[:16])
+    page = written(tmp_path, model, graphs[14:], y=y[14:])
+    assert page.count("<option>") == 6 * 3 + 1  # the outputs of each graph, and a result
+    assert "mean absolute error" not in page
+    assert page.count('<span class="change seen">training graph</span>') == 2
+    np.testing.assert_allclose(
+        numbers_after("together", page), model.predict(graphs[14:]).ravel(), rtol=1e-5, atol=1e-6
     )
 
 

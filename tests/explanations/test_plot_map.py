@@ -11,7 +11,8 @@ from scipy.spatial.distance import pdist, squareform
 
 from treegram import Graphs, load_digits_graphs, plot_map
 from treegram.exceptions import ParameterError
-from treegram.explanations.maps import _PALETTE, _scale_classically
+from treegram.explanations.maps import _PALETTE
+from treegram.graphs.drawing import scale_classically
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -28,11 +29,11 @@ def digits():
     return graphs[:40].assign(graph_names=[f"<{i}> & co" for i in range(40)]), y[:40]
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=0, max_size=9))
 def test_distances_in_the_plane_are_kept(points):
     D = squareform(pdist(np.array(points, float).reshape(-1, 2))) if len(points) > 1 else np.zeros((len(points),) * 2)
-    places, share = _scale_classically(D)
+    places, share = scale_classically(D)
     np.testing.assert_allclose(squareform(pdist(places)) if len(points) > 1 else D, D, atol=1e-6)
     assert share == pytest.approx(1) or not D.any()
 

@@ -252,8 +252,8 @@ class Explanation:
     @property
     def residual(self) -> float:
         """Largest difference between the sum over nodes and columns and the sum from which the model decides."""
-        sums = self._squeeze(self._sums_of_rows + self.intercept)
-        return float(np.abs(sums - self.decisions).max(initial=0.0))
+        sums: Floats = sum(part.rows @ part.weights for part in self._parts) + self.intercept
+        return float(np.abs(self._squeeze(sums) - self.decisions).max(initial=0.0))
 
     def top_features(self, graph: int, n: int = 10, *, output: int | None = None) -> list[tuple[str, float]]:
         """Return the features that contribute most to a decision, in either direction.
@@ -348,10 +348,11 @@ class Explanation:
     ) -> None:
         """Write predictions and their explanations as one HTML page.
 
-        The page has a table of predictions, a table of what matters across all graphs and, for each graph, a picture with its
-        nodes colored by their contributions, the nodes, columns and features that contribute most, the most similar training
-        graphs, and a check that the contributions add up. Tables can be sorted, graphs filtered by name, prediction and result,
-        and hovering over a node shows its name, label, vector and contribution. The page needs no network, runs no script but
+        The page begins with a grid of pictures, whose nodes are colored by their contributions, with predictions and, if the truth
+        is known, whether they are right; proteins also have a strip along their sequence. Details of each graph are the nodes,
+        columns and features that contribute most, the most similar training graphs, and a check that the contributions add up. Then
+        comes what matters across all graphs. Graphs can be filtered and ordered, ``page.html#graph-3`` opens the details of one, and
+        hovering over a node shows its name, label, vector and contribution. The page needs no network, runs no script but
         its own, and treats names and labels as text. Graphs are shown with their ``graph_names``, or else
         numbered from 0.
 
@@ -542,12 +543,6 @@ class Explanation:
     @property
     def _is_classifier(self) -> bool:
         return hasattr(self._model, "classes_")
-
-    @cached_property
-    def _sums_of_rows(self) -> Floats:
-        """Decisions without the intercept, (n_graphs, n_outputs), from kernel values with training graphs or from features."""
-        sums: Floats = sum(part.rows @ part.weights for part in self._parts)
-        return sums
 
     @cached_property
     def _table(self) -> FeatureTable | None:

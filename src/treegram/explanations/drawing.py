@@ -36,11 +36,6 @@ def contribution_colors(values: Floats, limit: float) -> Floats:
     return colors
 
 
-def hex_color(color: Floats) -> str:
-    """Return a color in HTML notation."""
-    return "#" + "".join(f"{round(255 * part):02x}" for part in color.tolist())
-
-
 def minus(number: str) -> str:
     """Return a formatted number with minus signs instead of hyphens."""
     return number.replace("-", "\N{MINUS SIGN}")

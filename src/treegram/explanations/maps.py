@@ -15,8 +15,8 @@ from treegram._core.optional import matplotlib_module, new_axes
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.exceptions import ParameterError
-from treegram.explanations.drawing import hex_color
 from treegram.graphs import Graphs, as_graphs
+from treegram.graphs.drawing import scale_classically
 from treegram.kernels.distances import KernelDistances
 
 __all__ = ["plot_map"]
@@ -74,7 +74,7 @@ def plot_map(
     """
     graphs = as_graphs(graphs)
     numbers = _check_values(graphs, values)
-    places, share = _scale_classically(KernelDistances(kernel).fit_transform(graphs))
+    places, share = scale_classically(KernelDistances(kernel).fit_transform(graphs))
     groups, codes = _find_groups(numbers)
     colors = matplotlib_module("colors")
     if groups is None:
@@ -95,7 +95,7 @@ def plot_map(
     if title is not None:
         ax.set_title(title)
     if path is not None:
-        fills = [hex_color(shade) for shade in shades]
+        fills = [colors.to_hex(shade) for shade in shades]
         _write_page(Path(path), graphs, numbers, places, fills, groups, share, title or "Map of graphs")
     return ax
 
@@ -123,24 +123,6 @@ def _find_groups(values: NDArray[Any]) -> tuple[list[str] | None, Ints]:
     if len(distinct) > _MOST_GROUPS:
         raise ParameterError(f"values must have at most {_MOST_GROUPS} distinct words; they have {len(distinct)}.")
     return [str(value) for value in distinct.tolist()], codes
-
-
-def _scale_classically(distances: Floats) -> tuple[Floats, float]:
-    """Return positions in the plane, (n_graphs, 2), and the share of the squared distances that they keep."""
-    n = len(distances)
-    if n < 2:
-        return np.zeros((n, 2)), 1.0
-    products = -0.5 * distances**2
-    products -= products.mean(axis=0)
-    products -= products.mean(axis=1)[:, None]
-    sizes, vectors = np.linalg.eigh(products)
-    sizes = np.maximum(sizes[::-1], 0.0)
-    places = np.zeros((n, 2))
-    n_axes = min(2, n)
-    places[:, :n_axes] = vectors[:, ::-1][:, :n_axes] * np.sqrt(sizes[:n_axes])
-    ends = places[np.abs(places).argmax(axis=0), [0, 1]]
-    places *= np.where(ends < 0, -1.0, 1.0)  # eigenvectors have no sign
-    return places, float(sizes[:2].sum() / (sizes.sum() or 1.0))
 
 
 def _write_page(

@@ -175,7 +175,6 @@ def _split_decision(explanation: Explanation, i: int, contrast: Contrast, noun: 
         "above": contrast.above,
         "below": contrast.below,
         "values": values,
-        "limit": float(np.abs(values).max(initial=0.0)),
         "node_sum": float(values.sum()),
         "column_sum": float(columns.sum()),
         "intercept": intercept,
@@ -232,14 +231,15 @@ def _prediction(
     """Return a prediction, how certain it is, the truth, and whether they agree, as text and as numbers to sort by."""
     value, truth = explanation.predictions[i], None if targets is None else targets[i]
     is_known = explanation.in_training is not None and explanation.in_training[i]
-    is_number, verdict = not explanation._is_classifier, "training graph" if is_known else ""
-    if truth is not None and not is_number and not is_known:
+    is_number = not explanation._is_classifier and np.ndim(value) == 0
+    verdict = "training graph" if is_known else ""
+    if truth is not None and explanation._is_classifier and not is_known:
         verdict = "correct" if value == truth else "wrong"
     digits = max(0, 1 - math.floor(math.log10(certainty))) if is_number and certainty else None
     text = "" if certainty is None else f"± {certainty:.{digits or 0}f}" if is_number else _percent(certainty)
     return {
         "prediction": _shown(value, digits),
-        "number": value if is_number else None,
+        "number": float(value) if is_number else None,
         "certainty": text,
         "certainty_number": certainty,
         "truth": "" if truth is None else _shown(truth, digits),
@@ -252,19 +252,16 @@ def _score(explanation: Explanation, targets: NDArray[Any] | None) -> str:
     """Return how good the predictions for graphs outside the training data are, in words."""
     n = len(explanation.graphs)
     is_new = np.ones(n, dtype=bool) if explanation.in_training is None else ~explanation.in_training
-    words = (
-        []
-        if is_new.all()
-        else [
-            f"{n - is_new.sum()} of {n} {'was' if n - is_new.sum() == 1 else 'were'} in the training data and cannot show how good the model is"
-        ]
-    )
+    n_known, words = n - int(is_new.sum()), []
+    if n_known:
+        were = "was" if n_known == 1 else "were"
+        words.append(f"{n_known} of {n} {were} in the training data and cannot show how good the model is")
     if targets is not None and is_new.any():
-        of = "" if is_new.all() else " for the others"
+        of = " for the others" if n_known else ""
         predictions, truths = explanation.predictions[is_new], targets[is_new]
         if explanation._is_classifier:
             words.append(f"{(predictions == truths).sum()} of {is_new.sum()} predictions{of} are correct")
-        else:
+        elif predictions.ndim == 1:
             words.append(f"mean absolute error{of}: {np.abs(predictions - truths).mean():.3g}")
     return "; ".join(words)
 

@@ -180,7 +180,10 @@ def hop_layout(graph: Graphs) -> Floats:
     weights = 1.0 / np.where(hops > 0, hops, 1.0) ** 2
     np.fill_diagonal(weights, 0.0)
     inverse = np.linalg.inv(np.diag(weights.sum(axis=1)) - weights + 1.0 / n)  # the pseudoinverse, up to a translation
-    positions = _scale_classically(hops)
+    # Nodes with equal distances to all others would start at the same place and never separate.
+    positions = scale_classically(hops)[0] + 0.05 * np.column_stack(
+        [np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))]
+    )
     for _ in range(_STEPS):
         gaps = squareform(pdist(positions))
         pull = weights * hops / np.where(gaps > 1e-9, gaps, np.inf)
@@ -190,13 +193,22 @@ def hop_layout(graph: Graphs) -> Floats:
     return positions
 
 
-def _scale_classically(distances: Floats) -> Floats:
+def scale_classically(distances: Floats) -> tuple[Floats, float]:
+    """Return positions in the plane, (n, 2), and the share of the squared distances that they keep."""
     n = len(distances)
-    centering = np.eye(n) - 1.0 / n
-    values, vectors = np.linalg.eigh(-0.5 * centering @ distances**2 @ centering)
-    positions: Floats = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
-    # Nodes with equal distances to all others would start at the same place and never separate.
-    return positions + 0.05 * np.column_stack([np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))])
+    if n < 2:
+        return np.zeros((n, 2)), 1.0
+    products = -0.5 * distances**2
+    products -= products.mean(axis=0)
+    products -= products.mean(axis=1)[:, None]
+    sizes, vectors = np.linalg.eigh(products)
+    sizes = np.maximum(sizes[::-1], 0.0)
+    places = np.zeros((n, 2))
+    n_axes = min(2, n)
+    places[:, :n_axes] = vectors[:, ::-1][:, :n_axes] * np.sqrt(sizes[:n_axes])
+    ends = places[np.abs(places).argmax(axis=0), [0, 1]]
+    places *= np.where(ends < 0, -1.0, 1.0)  # eigenvectors have no sign
+    return places, float(sizes[:2].sum() / (sizes.sum() or 1.0))
 
 
 # -------------------------------------------------------------------- pictures
