@@ -2,15 +2,14 @@
 
 ``python benchmarks/bench_linear.py``: molecules of NCI1, a fifth of them left out; with ``TREEGRAM_MOLECULES``, a folder of tables of
 molecules, also each table named on the command line, such as ``HIV.csv:smiles:HIV_active``, except rows whose ``split`` is
-"test". Where a table has a split, its rows "train" are fitted and all others are left out; otherwise a fifth is left out.
-``growth`` repeats the molecules of the first table up to 300,000. Large scenes of three kinds come last.
+"test". Where a table has a split, its rows "train" are fitted and all others are left out; otherwise a fifth is left out. Large scenes
+of three kinds come last. ``bench_scale.py`` goes on to a million molecules.
 """
 
 from __future__ import annotations
 
 import csv
 import os
-import resource
 import sys
 import time
 from pathlib import Path
@@ -24,7 +23,7 @@ import treegram as tg
 from common import load, table
 from treegram.models import linear
 
-SIZES = (2000, 4000, 6000, 8000, 100_000)
+SIZES = (2000, 4000, 6000, 8000)
 MOST_FOR_GRAMS = 10_500  # graphs
 SCENES = ((32, 1300, True, 10), (60, 1000, True, 0), (60, 3000, False, 0))  # graphs, nodes, vectors, labels
 
@@ -70,17 +69,6 @@ def compare(name: str, graphs: tg.Graphs, y: np.ndarray, is_train: np.ndarray | 
     return rows
 
 
-def growth(graphs: tg.Graphs, y: np.ndarray) -> list[list[str]]:
-    rows = []
-    for size in (30_000, 100_000, 300_000):
-        ids = np.random.default_rng(0).integers(len(y), size=size)
-        train, start = graphs[ids], time.process_time()
-        tg.GraphClassifier().fit(train, y[ids].astype(int))
-        gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        rows.append([f"{size:,}, with repetitions", f"{time.process_time() - start:.0f} s", f"{gigabytes:.1f} GB"])
-    return rows
-
-
 def scene(n_graphs: int, n: int, n_labels: int, *, has_vectors: bool) -> tg.Graphs:
     """Return random geometric graphs in three dimensions, with about six edges at each node."""
     rng = np.random.default_rng(0)
@@ -110,13 +98,11 @@ def main(names: list[str] | None = None) -> str:
     tg.GraphClassifier().fit(digits[:60], classes[:60])  # compiles
     graphs = load("NCI1")
     graphs, y = graphs.assign(targets=None), np.unique(graphs.targets, return_inverse=True)[1].astype(float)
-    sets = [("NCI1", graphs, y, None), *((name.split(":")[0], *read(name)) for name in names or () if ":" in name)]
+    sets = [("NCI1", graphs, y, None), *((name.split(":")[0], *read(name)) for name in names or ())]
     for of_regime in (True, False):
         measure(graphs[:300], y[:300], np.arange(200), np.arange(200, 300), on_rows=of_regime)
     rows = [row for of_set in sets for row in compare(*of_set)]
     parts = [table("Fit and accuracy on left-out graphs", ["graphs", "Gram matrices", "rows"], rows)]
-    if "growth" in (names or ()):
-        parts.append(table("Growth of `GraphClassifier`", ["molecules", "fit", "peak memory"], growth(*sets[-1][1:3])))
     parts.append(table("Large graphs", ["data", "fit", "left out as out of proportion"], large_graphs()))
     return "\n".join(parts)
 

@@ -21,7 +21,6 @@ from rdkit import Chem
 from scipy.stats import spearmanr
 
 import treegram as tg
-from treegram.models.gp import _self_kernels
 from treegram.models.targets import TargetScale, mean_pinball_loss
 
 TABLES = (
@@ -72,10 +71,7 @@ def folds(smiles: list[str]) -> Iterator[tuple[str, np.ndarray]]:
 
 def largest_cosines(model: tg.GraphRegressor, train: tg.Graphs, test: tg.Graphs) -> np.ndarray:
     """Return the largest cosine of each test graph with a training graph, by the summed kernel."""
-    kernels, _ = model._sum()
-    of_train, of_test = (
-        sum(weight * _self_kernels(kernel, graphs) for kernel, weight, _ in kernels) for graphs in (train, test)
-    )
+    of_train, of_test = (model._selves(graphs)[0] for graphs in (train, test))
     return (model._rows(test) / np.sqrt(np.outer(of_test, of_train))).max(axis=1)
 
 

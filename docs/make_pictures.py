@@ -24,7 +24,6 @@ import treegram as tg
 STATIC = Path(__file__).parent / "_static"
 # Text without a box has the gray of figures.mplstyle, which is readable on any page.
 GREEN, PALE, INK = "#1b6b50", "#e3f1eb", "#222222"
-INKS = ("text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor", "xtick.color", "ytick.color")
 
 
 # -------------------------------------------------------------------- the molecules of the README
@@ -305,8 +304,7 @@ if __name__ == "__main__":
         draw().savefig(STATIC / f"kernels_{family}.svg", metadata={"Date": None})
     for number, picture in enumerate(draw_page("tutorial.md"), start=1):
         save(picture, f"tutorial_{number}.png", dpi=80)
-    with mpl.rc_context(dict.fromkeys(INKS, "0.5")):
-        save_transparent(draw_page("explore.md")[0], "explore.png", dpi=110)
+    save(draw_page("explore.md")[0], "explore.png", dpi=80)
     (molecule,) = draw_page("molecules.md")
     with mpl.rc_context({"savefig.transparent": False, "savefig.facecolor": "white"}):  # RDKit draws on white
         save(molecule, "molecule.png", dpi=110)

@@ -68,7 +68,7 @@ def one_blas_thread() -> Iterator[None]:
 
     Results then do not depend on the number of BLAS threads. The setting belongs to the process: overlapping threads share it,
     and the last one to leave restores the original limits. threadpoolctl lets only one thread limit OpenBLAS: the first that asks,
-    while it lives. Limits of all others do nothing, so that their products may differ in the last bits; see docs/cluster.md.
+    while it lives. Limits of all others do nothing, so that their products may differ in the last bits; see docs/big_data.md.
     """
     with _one_thread_lock:
         if not _one_thread_users:
