@@ -277,12 +277,12 @@ def test_files_and_pickles_keep_the_scale_bit_for_bit(name, skewed, tmp_path):
 @pytest.mark.parametrize(
     ("attribute", "change", "message"),
     [
-        ("targets", lambda values: values[::-1].copy(), "targets of target_scale_ must be .*: ascending"),
+        ("targets", lambda values: values[::-1].copy(), "targets of a TargetScale must be .*: ascending"),
         ("targets", lambda values: np.where(values == values.max(), np.nan, values), "targets of .*: ascending"),
-        ("scaled", lambda values: values[:-1], "scaled of target_scale_ must be an array of shape .16.: increasing"),
-        ("scaled", lambda values: np.zeros(len(values)), "scaled of target_scale_ must be .*: increasing"),
-        ("slopes", lambda values: -values, "slopes of target_scale_ must be .*: positive"),
-        ("blend", lambda _: -1.0, "blend of target_scale_ must be a value: nonnegative"),
+        ("scaled", lambda values: values[:-1], "scaled of a TargetScale must be an array of shape .16.: increasing"),
+        ("scaled", lambda values: np.zeros(len(values)), "scaled of a TargetScale must be .*: increasing"),
+        ("slopes", lambda values: -values, "slopes of a TargetScale must be .*: positive"),
+        ("blend", lambda _: -1.0, "blend of a TargetScale must be a value: nonnegative"),
     ],
 )
 def test_loaded_scales_are_checked(attribute, change, message, skewed, tmp_path):
