@@ -53,6 +53,17 @@ def test_inner_products_of_rows_equal_the_kernel(kernel, normalize):
     np.testing.assert_array_equal(FeatureMap(kernel, sparse_output=False).fit_transform(MIXED), Z.toarray())
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_inner_products_with_rows_of_new_graphs_equal_the_kernel(kernel, normalize):
+    """Features that the fitted graphs do not have get no column, but count for the length of a row."""
+    kernel = clone(kernel).set_params(normalize=normalize)
+    old, new = MIXED[::2], MIXED[1::2]
+    features = FeatureMap(kernel).fit(old)
+    products = (features.transform(new) @ features.transform(old).T).toarray()
+    np.testing.assert_allclose(products, clone(kernel).fit(old).transform(new), rtol=1e-10, atol=1e-12)
+
+
 def test_feature_names_of_trees_and_colors_are_readable():
     assert "C(N,O)" in FeatureMap(WL(1)).fit(MIXED).get_feature_names_out()
     trees = FeatureMap(ODDST(2)).fit(MIXED).get_feature_names_out()

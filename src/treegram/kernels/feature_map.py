@@ -32,7 +32,7 @@ from treegram.pairsum.tiles import inverse_roots
 from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, spread_rows
 from treegram.structure.features import Features
 
-Rows: TypeAlias = Floats | sp.csr_matrix
+DenseOrSparse: TypeAlias = Floats | sp.csr_matrix
 NamedFeatures: TypeAlias = tuple[
     tuple[sp.csr_matrix, ...], Callable[[int], str]
 ]  # for each output; the name of a column
@@ -193,7 +193,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
             return int(self.kernel_._fitted_counts.shape[1])
         return len(self._codes) * int(self.map_.n_components) if self.n_features is None else self.n_features
 
-    def transform(self, X: Any) -> Rows:
+    def transform(self, X: Any) -> DenseOrSparse:
         """Compute the rows of graphs.
 
         Parameters
@@ -233,7 +233,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
 
     # ---------------------------------------------------------------- mapped rows
 
-    def _mapped_rows(self, graphs: Graphs) -> Rows:
+    def _mapped_rows(self, graphs: Graphs) -> DenseOrSparse:
         """Return the rows of graphs: dense if they are hashed."""
         self._check_vectors(graphs)
         features = _features_of(self.kernel_, graphs)
@@ -253,7 +253,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
                 "FeatureMap was fitted on graphs without nodes, and has no map for vectors. Fit it on graphs with nodes."
             )
 
-    def _unnormalized_rows(self, graphs: Graphs, features: Features) -> Rows:
+    def _unnormalized_rows(self, graphs: Graphs, features: Features) -> DenseOrSparse:
         """Return the rows before normalization."""
         n_jobs = self.kernel_.n_jobs
         if self.n_features is not None:
@@ -264,7 +264,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         vectors = evaluate(self.map_, nodes.vectors, n_jobs=n_jobs)
         return spread_rows(nodes.aligned(self._codes)[0], vectors, n_jobs=n_jobs)
 
-    def _squares(self, graphs: Graphs, features: Features, rows: Rows) -> Floats:
+    def _squares(self, graphs: Graphs, features: Features, rows: DenseOrSparse) -> Floats:
         """Return the square of the length of each row, with all its features: also those without a column."""
         if self.n_features is not None:
             return np.einsum("ij,ij->i", rows, rows)
