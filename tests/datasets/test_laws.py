@@ -1,5 +1,6 @@
 """Laws of all readers and writers: errors name the right graph in every chunk, and every file is read back as it was written."""
 
+import dataclasses
 import io
 import pickle
 import re
@@ -148,6 +149,35 @@ def test_everything_is_read_back(through, directed, tmp_path):
     again = through(graphs, tmp_path)
     assert again == graphs
     assert digest_graphs(again) == digest_graphs(graphs)
+
+
+ROWS_OF = {
+    "offsets": ("labels", "attributes", "node_names", "positions"),
+    "arcs": ("edge_labels", "edge_attributes"),
+    "graphs": ("targets", "graph_names", "graph_attributes"),
+}
+OF_ALL = {"offsets", "indptr", "indices", "directed", "label_values", "edge_label_values"}
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_selected_graphs_keep_their_rows_of_every_field(directed):
+    graphs, order = everything(directed), [3, 0, 3, 1]
+    rows_of_fields = [name for names in ROWS_OF.values() for name in names]
+    names_of_columns = {"attribute_names", "edge_attribute_names", "graph_attribute_names"}
+    assert {field.name for field in dataclasses.fields(Graphs)} == {*rows_of_fields, *OF_ALL, *names_of_columns}
+    for new in (graphs[order], Graphs.concatenate([graphs[i] for i in order])):
+        for place, i in enumerate(order):
+            for things, names in ROWS_OF.items():
+                starts = [
+                    {"offsets": g.offsets, "arcs": g.indptr[g.offsets], "graphs": np.arange(len(g) + 1)}[things]
+                    for g in (new, graphs)
+                ]
+                for name in names:
+                    values = [
+                        getattr(g, name)[s[k] : s[k + 1]]
+                        for g, s, k in zip((new, graphs), starts, (place, i), strict=True)
+                    ]
+                    np.testing.assert_array_equal(*values, err_msg=name)
 
 
 def without(graphs, *names):

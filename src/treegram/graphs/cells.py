@@ -65,10 +65,10 @@ class CellTable:
 
         ``argument`` is what named the column, and ``advice`` what to do if there is none, for messages.
         """
-        names, place = list(self.columns), f"{argument}: {self.source}" if argument else self.source
-        matches = [name for name in names if name == column] or [
-            name for name in names if name.lower() == column.lower()
-        ]
+        place = f"{argument}: {self.source}" if argument else self.source
+        names = list(self.columns)
+        matches = [name for name in names if name.lower() == column.lower()]
+        matches = [column] if column in matches else matches
         if len(matches) > 1:
             known = " and ".join(map(repr, matches))
             raise self.error(f"{place}: {known} both match {column!r}; write it as in the file.")
@@ -98,9 +98,9 @@ class CellTable:
         """Return a column of names or labels as text, in which no cell may be empty."""
         return [str(cell) for cell in self.labels(column, advice=advice)]
 
-    def values(self, column: str, argument: str = "", advice: str = "") -> tuple[Ints, NDArray[Any]]:
+    def values(self, column: str, argument: str = "") -> tuple[Ints, NDArray[Any]]:
         """Return the rows that have a value in a column, and the values: whole numbers, numbers, booleans or text."""
-        return convert_cells(self.cells(column, argument, advice), column, self.where, self.error)
+        return convert_cells(self.cells(column, argument), column, self.where, self.error)
 
     def complete_values(self, column: str, argument: str = "") -> NDArray[Any]:
         """Return the values of a column in which no cell may be missing."""
@@ -138,12 +138,10 @@ class CellTable:
 
     def take(self, rows: Sequence[Any], where: Callable[[int], str]) -> CellTable:
         """Return a table of these rows, at these places; None is a row without values."""
-        columns = {
-            name: cells[rows]
-            if isinstance(cells, np.ndarray)
-            else [None if row is None else cells[row] for row in rows]
-            for name, cells in self.columns.items()
-        }
+        columns: dict[str, Cells] = {}
+        for name, cells in self.columns.items():
+            is_array = isinstance(cells, np.ndarray)
+            columns[name] = cells[rows] if is_array else [None if row is None else cells[row] for row in rows]
         return replace(self, columns=columns, n_rows=len(rows), where=where, problems=[])
 
     def _no_value(self, row: int, column: str) -> TreegramError:

@@ -195,31 +195,28 @@ class Graphs(FromLibraries):
         edges = check.as_list(edges, "edges")
         names = check.check_names(graph_names, len(edges), "graph_names", "graphs")
         pairs = check.each_graph(check.as_pairs, edges, names)
-        optional = {
-            "labels": labels,
-            "attributes": attributes,
-            "node_names": node_names,
-            "positions": positions,
-            "edge_labels": edge_labels,
-            "edge_attributes": edge_attributes,
-        }
-        lists = {name: check.as_list(data, name, len(pairs)) for name, data in optional.items() if data is not None}
-        for name, thing in (("attributes", "node"), ("positions", "node"), ("edge_attributes", "edge")):
-            if name in lists:
-                lists[name] = check.each_graph(partial(check.as_vectors, name=name, thing=thing), lists[name], names)
         edge_counts, node_counts = {"edges": list(map(len, pairs))}, {}
         if n_nodes is not None:
             counts = check.as_list(n_nodes, "n_nodes", len(pairs))
             node_counts["n_nodes"] = check.each_graph(check.check_count, counts, names)
-        for name, data in lists.items():
-            counts_of_field = edge_counts if name.startswith("edge_") else node_counts
-            counts_of_field[name] = check.count_rows(name, data, names)
+        columns: dict[str, Any] = {}
+        for name, data, counts_of_thing, thing in (
+            ("labels", labels, node_counts, ""),
+            ("attributes", attributes, node_counts, "node"),
+            ("node_names", node_names, node_counts, ""),
+            ("positions", positions, node_counts, "node"),
+            ("edge_labels", edge_labels, edge_counts, ""),
+            ("edge_attributes", edge_attributes, edge_counts, "edge"),
+        ):
+            if data is None:
+                continue
+            rows = check.as_list(data, name, len(pairs))
+            if thing:  # that has vectors
+                rows = check.each_graph(partial(check.as_vectors, name=name, thing=thing), rows, names)
+            counts_of_thing[name] = check.count_rows(name, rows, names)
+            columns[name] = stack_vectors(rows, name) if thing else list(chain.from_iterable(rows))
         joined = np.concatenate([np.empty((0, 2), np.int64), *pairs])
         offsets, joined = check.place_edges(joined, edge_counts, node_counts, names)
-        columns: dict[str, Any] = {
-            name: list(chain.from_iterable(data)) if name.endswith(("labels", "names")) else stack_vectors(data, name)
-            for name, data in lists.items()
-        }
         return cls.from_arrays(
             offsets,
             joined,

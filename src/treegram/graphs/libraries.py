@@ -18,11 +18,10 @@ from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import Cells, CellTable
 from treegram.graphs.check import Finder, check_count, place_edges
-from treegram.graphs.tables import build_graphs, list_names
+from treegram.graphs.tables import ARGUMENTS, build_graphs, list_names
 
 Names = Sequence[str] | None
 _STORAGE = {"num_nodes", "batch", "ptr"}  # keys of PyTorch Geometric that are not data
-_ARGUMENTS = ("label", "attributes", "edge_label", "edge_attributes")
 _DEFAULTS = ("label", "attributes", None, None)  # names that may be missing
 _PYG_DEFAULTS = (None, "x", None, "edge_attr")
 
@@ -72,9 +71,9 @@ def _build(
         targets = values if len(values) else None
     return build_graphs(
         method,
-        dict(zip(_ARGUMENTS, columns, strict=True)),
+        dict(zip(ARGUMENTS, columns, strict=False)),
         tables,
-        defaults=dict(zip(_ARGUMENTS, defaults, strict=True)),
+        defaults=dict(zip(ARGUMENTS, defaults, strict=False)),
         stacklevel=5,
         offsets=offsets,
         edges=pairs,

@@ -34,7 +34,7 @@ def list_names(names: Iterable[Any]) -> str:
 
 
 # The arguments that name columns, and the table that has these.
-_ARGUMENTS = {
+ARGUMENTS = {
     "label": "nodes",
     "attributes": "nodes",
     "edge_label": "edges",
@@ -56,7 +56,7 @@ def build_graphs(
 
     ``method`` is the method that the user called. A name that equals its default may be missing.
     """
-    for argument, things in _ARGUMENTS.items():
+    for argument, things in ARGUMENTS.items():
         names, table = columns.get(argument), tables.get(things)
         is_default = names is not None and names == defaults.get(argument)
         if names in (None, False) or (is_default and (table is None or names not in table)):
