@@ -221,6 +221,30 @@ def test_failure_leaves_the_model_and_no_files(error, digits, folder, monkeypatc
     assert not list(folder.iterdir())
 
 
+def test_rows_in_files_give_the_same_model_and_go_with_it(digits, folder, monkeypatch):
+    graphs, y = digits
+    whole = GraphClassifier(["wl"]).fit(graphs, y)
+    monkeypatch.setattr(parts_module, "IN_MEMORY", 50)
+    step, n_files = linear._newton_step, []
+
+    def count_files(*args, **options):
+        n_files.append(len(list(folder.rglob("*"))))
+        return step(*args, **options)
+
+    monkeypatch.setattr(linear, "_newton_step", count_files)
+    assert_same_model(GraphClassifier(["wl"]).fit(graphs, y), whole, graphs)
+    assert min(n_files) > 0
+    assert not list(folder.iterdir())
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(linear, "_newton_step", stop)
+    with pytest.raises(KeyboardInterrupt):
+        GraphClassifier(["wl"]).fit(graphs, y)
+    assert not list(folder.iterdir())
+
+
 def test_progress_is_shown(digits, folder, capsys):
     graphs, y = digits
     GraphClassifier(["wl"], verbose=1).fit(chunked(graphs, y, 17))
