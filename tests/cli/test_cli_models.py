@@ -485,7 +485,7 @@ def test_explain_accepts_a_selection_of_graphs(run, model):
         assert code == 0
         assert out.startswith(f"page.html: {len(numbers)} of 6 graphs")
         page = Path("page.html").read_text()
-        assert [int(n) for n in re.findall(r"<h3>Graph (\d+)</h3>", page)] == numbers
+        assert [int(n) for n in re.findall(r">Graph (\d+)</a></h3>", page)] == numbers
 
 
 @pytest.mark.parametrize(
