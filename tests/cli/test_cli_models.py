@@ -33,7 +33,6 @@ from treegram import (
 )
 from treegram.study import Store
 
-JUDGED = ("nearest", "similarity", "percentile", "unseen labels", "unseen colors", "verdict")
 N_GRAPHS = 20
 NUMBERS = np.arange(N_GRAPHS) / 8 + np.arange(N_GRAPHS) % 2 * 5  # a graph has two or three edges
 
@@ -117,7 +116,7 @@ def test_fit_without_kernel_option_works(run):
         "prediction",
         "probability of -1",
         "probability of 1",
-        *JUDGED,
+        *("nearest", "similarity", "verdict"),
     ]
 
 
@@ -135,7 +134,9 @@ def test_fit_weights_kernels_in_regression(run):
         "graph",
         "prediction",
         "std",
-        *JUDGED,
+        "nearest",
+        "similarity",
+        "verdict",
     ]
 
 
@@ -279,7 +280,7 @@ def test_predict_writes_classes_and_probabilities(run):
     assert out == "out.csv: predictions of model.tgm for 6 graphs of NEW\n"
     graphs = make_graphs(n_graphs=6)
     table = rows(Path("out.csv").read_text())
-    names = ["graph", "prediction", "probability of -1", "probability of 1", *JUDGED]
+    names = ["graph", "prediction", "probability of -1", "probability of 1", "nearest", "similarity", "verdict"]
     assert list(table[0]) == names
     assert [row["nearest"] for row in table] == list("012345")
     assert {(float(row["similarity"]), row["verdict"]) for row in table} == {(1.0, "inside")}
@@ -484,7 +485,7 @@ def test_explain_accepts_a_selection_of_graphs(run, model):
         assert code == 0
         assert out.startswith(f"page.html: {len(numbers)} of 6 graphs")
         page = Path("page.html").read_text()
-        assert [int(n) for n in re.findall(r"<h3><a [^>]*>Graph (\d+)</a></h3>", page)] == numbers
+        assert [int(n) for n in re.findall(r">Graph (\d+)</a></h3>", page)] == numbers
 
 
 @pytest.mark.parametrize(
