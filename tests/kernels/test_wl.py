@@ -93,6 +93,17 @@ def test_edge_labels_matter():
 
 
 @pytest.mark.parametrize("make", [WL, WLCL])
+def test_edge_labels_count_in_every_iteration():
+    """All colors are equal after one iteration; the second one tells all but the last two nodes apart, and the first only by its edges."""
+    edges = [(0, 1), (1, 3), (1, 5), (0, 2), (2, 4), (2, 6)]
+    labels = ["L", "C", "C", "L", "L", "N", "O"]
+    graphs = Graphs.from_edges([edges] * 2, labels=[labels] * 2, edge_labels=[[1, 2, 3, 2, 1, 3], [2, 1, 3, 1, 2, 3]])
+    grid = {"n_iterations": [1, 2]}
+    (_, first), (_, second) = WL(use_edge_labels=True, normalize=False).gram_grid(graphs, grid)
+    assert first[0, 1] == first[0, 0]
+    assert second[0, 1] == first[0, 1] + 2
+
+
 def test_missing_edge_labels_raise(make):
     with pytest.raises(InvalidGraphError, match="no edge labels"):
         make(use_edge_labels=True).fit(EXAMPLES)
