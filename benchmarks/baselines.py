@@ -90,7 +90,7 @@ class SummarySVM(StatisticsModel):
         mean, deviation = rows.mean(axis=0), rows.std(axis=0)
         self.mean_, self.scale_ = mean, np.where(deviation > 1e-12 * np.abs(mean), deviation, np.inf)
         self.fitted_ = (rows - mean) / self.scale_
-        options: dict[str, Any] = {"cv": self.cv, "random_state": self.random_state}
+        options: dict[str, Any] = {"cv": self._folds(y)}
         weights = None
         if y.dtype.kind == "f":
             make: Any = partial(GraphRidge, "precomputed", alpha=self.alpha, **options)

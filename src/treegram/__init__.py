@@ -1,4 +1,4 @@
-"""Exact, fast kernels for graphs whose nodes carry labels and real vectors.
+"""Learn from graphs whose nodes carry labels and real vectors, with exact graph kernels.
 
 Names are imported on first use, so that ``import treegram`` and the command start quickly.
 """

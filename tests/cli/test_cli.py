@@ -202,7 +202,7 @@ def test_new_kernel_gets_its_options_without_extra_code(run, folder, monkeypatch
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("gramm", "treegram: error: unknown command 'gramm' (choose from gram, fit, predict, explain, map, similar, evaluate, reproduce, report, info, precompile, completion); did you mean gram?"),
+        ("gramm", "treegram: error: unknown command 'gramm' (choose from info, fit, predict, explain, map, similar, evaluate, reproduce, report, gram, precompile, completion); did you mean gram?"),
         ("--versoin", "treegram: error: unknown option --versoin; did you mean --version?"),
         ("gram TINY", "treegram gram: error: the following arguments are required: -o/--output"),
         ("info", "treegram info: error: the following arguments are required: DATA"),

@@ -116,7 +116,7 @@ def test_fit_without_kernel_option_works(run):
         "prediction",
         "probability of -1",
         "probability of 1",
-        *("nearest", "similarity", "verdict"),
+        *("nearest", "similarity", "percentile", "unseen labels", "unseen colors", "verdict"),
     ]
 
 
@@ -136,7 +136,7 @@ def test_fit_weights_kernels_in_regression(run):
         "std",
         "nearest",
         "similarity",
-        "verdict",
+        *("percentile", "unseen labels", "unseen colors", "verdict"),
     ]
 
 
@@ -280,7 +280,8 @@ def test_predict_writes_classes_and_probabilities(run):
     assert out == "out.csv: predictions of model.tgm for 6 graphs of NEW\n"
     graphs = make_graphs(n_graphs=6)
     table = rows(Path("out.csv").read_text())
-    names = ["graph", "prediction", "probability of -1", "probability of 1", "nearest", "similarity", "verdict"]
+    names = ["graph", "prediction", "probability of -1", "probability of 1", "nearest", "similarity"]
+    names += ["percentile", "unseen labels", "unseen colors", "verdict"]
     assert list(table[0]) == names
     assert [row["nearest"] for row in table] == list("012345")
     assert {(float(row["similarity"]), row["verdict"]) for row in table} == {(1.0, "inside")}

@@ -355,7 +355,7 @@ def test_info_gram_and_evaluate_read_molecules(run):
     ("words", "message"),
     [
         ("fit molecules.csv -o model", "molecules.csv has no targets, so there is nothing to learn; "),
-        ("fit digits --target numbers -o model", "--target is for files of molecules (.smi, .sdf, .csv, .tsv), protein structures (PDB or mmCIF) and tables (--nodes and --edges), which digits is not."),
+        ("fit digits --target numbers -o model", "--target is for files of molecules (.smi, .sdf, .csv, .tsv), protein structures (PDB or mmCIF) and folders of tables (nodes.csv and edges.csv), which digits is not."),
         ("info digits --hydrogens", "--hydrogens is for files of molecules"),
         ("info molecules.csv --attributes mas", "must be one of 'centroid_distance', 'coordinates'"),
         ("info absent.csv", "absent.csv cannot be read: No such file"),

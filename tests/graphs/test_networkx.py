@@ -165,6 +165,7 @@ def vector_at_b(value):
     ("graphs", "arguments", "message"),
     [
         ([molecule(), "C"], {}, "Graph 1: expected a networkx graph; got str"),
+        (3, {}, "Graph 0: expected a networkx graph; got int"),
         ([molecule(), molecule(networkx.DiGraph)], {}, "Graph 1 and graph 0 differ: one is directed .* to_undirected"),
         (
             [molecule(), without("b", "label")],
@@ -177,10 +178,14 @@ def vector_at_b(value):
         (
             [vector_at_b([1.0])],
             {},
-            r"attributes: Graph 0: node 1 \('b'\) has .*; expected a number, or vectors of one length",
+            r"Graph 0: node 1 \('b'\): expected vectors of numbers, all of one length, .* got \[1.0\]",
         ),
         ([vector_at_b([1.0, np.nan])], {}, "Graph 0: the attributes of its node 1 .'b'. are not finite"),
-        ([vector_at_b("ab")], {}, r"attributes: Graph 0: node 1 \('b'\) has 'ab' for 'attributes'; expected a number"),
+        (
+            [vector_at_b("ab")],
+            {},
+            r"Graph 0: node 1 \('b'\): expected vectors of numbers, all of one length, .* got 'ab'",
+        ),
         ([molecule()], {"targets": [1, 2]}, "targets must have one entry per graph"),
     ],
 )

@@ -23,7 +23,6 @@ from treegram import (
     KernelSum,
     Nystroem,
     OrderedTrees,
-    StatisticsKernel,
     explain,
     gram_to_zarr,
     load_digits_graphs,
@@ -137,8 +136,6 @@ def test_contributions_sum_to_decisions_and_models_are_saved(kernel, attribute_t
 def test_unsupported_uses_raise():
     with pytest.raises(ParameterError, match="rows whose inner products are Tanimoto kernels"):
         FeatureMap(WL(normalize="tanimoto")).fit(MIXED)
-    with pytest.raises(ParameterError, match="normalize of StatisticsKernel must be True or False"):
-        StatisticsKernel(normalize="tanimoto").fit(MIXED)
     graphs, y = (found[:20] for found in load_digits_graphs())
     model = GraphSVC(KernelSum([WL(1), ODDCL(0)], normalize="tanimoto"), param_grid={}, C=1, cv=2).fit(graphs, y)
     with pytest.raises(ParameterError, match="with normalize='tanimoto' cannot be explained"):

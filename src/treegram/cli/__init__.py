@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS = {
-    "gram": "compute the Gram matrix of a data set and save it",
+    "info": "summarize a data set and flag problems",
     "fit": "choose a model, fit it to a data set, and save it",
     "predict": "predict new graphs with a saved model",
     "explain": "write a page that shows which nodes drive the predictions of a saved model",
@@ -40,11 +40,11 @@ COMMANDS = {
     "evaluate": "compare kernels on your data by nested cross-validation",
     "reproduce": "run a study, by default the paper's experiments; resumes where it stopped",
     "report": "write a page of tables, statistics and plots from the results of a study",
-    "info": "summarize a data set and flag problems",
+    "gram": "compute the Gram matrix of a data set and save it",
     "precompile": "compile everything that later runs need",
     "completion": "print a completion script for bash, zsh or tcsh",
 }
-EXAMPLES = ("treegram info ENZYMES", "treegram gram ENZYMES --kernel oddcl --depth 3 -o K.npz")
+EXAMPLES = ("treegram info ENZYMES", "treegram fit molecules.csv --target solubility -o solubility.tgm")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -117,8 +117,7 @@ def _top_parser() -> Parser:
 
     commands = "\n".join(f"  {name:11}{summary}" for name, summary in COMMANDS.items())
     about = (
-        "exact, fast kernels for graphs whose nodes carry labels and real vectors.\n\n"
-        f"commands (each has its own --help):\n{commands}"
+        f"learn from graphs: molecules, proteins, scenes, networks.\n\ncommands (each has its own --help):\n{commands}"
     )
     parser = Parser("treegram", about, EXAMPLES, usage="treegram COMMAND ... | --help | --version")
     parser.add_argument("command", nargs="?", metavar="COMMAND", help="one of the above")

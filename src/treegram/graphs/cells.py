@@ -129,6 +129,8 @@ class CellTable:
             except InvalidGraphError:
                 shape = _shape(rows[0])
                 row = next((i for i, cell in enumerate(rows) if shape is None or _shape(cell) != shape), 0)
+                if has_no_value(rows[row]):
+                    raise self._no_value(row, column) from None
                 problem = f"expected vectors of numbers, all of one length, in the column {column!r}"
                 raise self.error(f"{self.where(row)}: {problem}; got {rows[row]!r:.60}.") from None
         values = self.complete_values(column, argument)

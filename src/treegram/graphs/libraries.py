@@ -141,7 +141,7 @@ def read_igraph(graphs: Any, columns: Sequence[Any], targets: Any, graph_names: 
 
 def _list_graphs(graphs: Any, members: tuple[str, str], library: str, conversions: str) -> tuple[list[Any], bool]:
     """Return the graphs, which have these members, and whether they are directed."""
-    items = [graphs] if hasattr(graphs, members[0]) else list(graphs)
+    items = list(graphs) if isinstance(graphs, Iterable) and not hasattr(graphs, members[0]) else [graphs]
     for i, graph in enumerate(items):
         if not all(hasattr(graph, member) for member in members):
             raise InvalidGraphError(f"Graph {i}: expected {library} graph; got {type(graph).__name__}.")

@@ -65,6 +65,8 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
     if not rules:
         raise ModelFileError(f"a {name} learns nothing, but the file has learned values for it")
     _check_all(name, state, rules)
+    if "target_scale_" in rules:
+        state = {"target_scale_": None, **state}  # without one, the plain numbers
     vars(estimator).update(state)
     if last_check is not None:
         last_check(estimator)
