@@ -518,6 +518,27 @@ def test_pages_quote_the_stored_report(stored):
     assert (stored.parent / "README.md").read_text(encoding="utf-8").count(sentence[0].lower() + sentence[1:-1]) == 1
 
 
+def test_statements_about_the_registered_run_match_the_report(tdc, stored):
+    """Those of the results page, in the words that it uses for this outcome."""
+    report = (stored / "tdc.md").read_text(encoding="utf-8")
+    page = (BENCHMARKS.parent / "docs" / "results.md").read_text(encoding="utf-8")
+    verdicts = re.findall(r"\*\*(met|missed)\*\*", report)
+    assert (len(verdicts), verdicts.count("met")) == (4, 3)
+    assert "Three of the four criteria are met: no task is below the board's median, the median rank is 3, and six" in page
+    ranks = [int(cells[-1].split()[0]) for cells in report_rows(report) if " of " in cells[-1]]
+    assert (len(ranks), ranks.count(1), float(np.median(ranks))) == (22, 6, 3.0)
+    (behind,) = re.findall(r"behind on 2 (.*)\)$", report, re.MULTILINE)
+    tasks = re.findall(r"(\w+) \(", behind)
+    assert f"by more than one standard error of the difference on `{tasks[0]}` and `{tasks[1]}`" in page
+    lines = tdc.read_lines(stored / "tdc.jsonl")
+    of_chemprop = {line["task"] for line in lines if line["model"] == "chemprop"}
+    small = {line["task"] for line in lines if line["task"] in tdc.TASKS and line["n_train"] <= 5000}
+    assert f"It ran on {len(of_chemprop)} of these {len(small)}" in page
+    values = {line["model"]: f"{line['value']:.3f}" for line in lines if line["task"] == tdc.MOLHIV}
+    (words,) = re.findall(r"AUROC of (.*) on its test part", page)
+    assert words == f"{values['forest_morgan']} (forest), {values['treegram']} (treegram) and {values['boosting']} (boosting)"
+
+
 def test_the_registration_has_the_digests_of_the_stored_run(tdc, stored):
     text = (BENCHMARKS / "tdc_registration.md").read_text(encoding="utf-8")
     for line in tdc.read_lines(stored / "tdc.jsonl"):

@@ -92,7 +92,6 @@ def test_edge_labels_matter():
     assert np.abs(plain - labeled).max() > 0.01
 
 
-@pytest.mark.parametrize("make", [WL, WLCL])
 def test_edge_labels_count_in_every_iteration():
     """All colors are equal after one iteration; the second one tells all but the last two nodes apart, and the first only by its edges."""
     edges = [(0, 1), (1, 3), (1, 5), (0, 2), (2, 4), (2, 6)]
@@ -104,6 +103,7 @@ def test_edge_labels_count_in_every_iteration():
     assert second[0, 1] == first[0, 1] + 2
 
 
+@pytest.mark.parametrize("make", [WL, WLCL])
 def test_missing_edge_labels_raise(make):
     with pytest.raises(InvalidGraphError, match="no edge labels"):
         make(use_edge_labels=True).fit(EXAMPLES)
