@@ -5,8 +5,8 @@ Learn from files, and on a cluster
 A fitted :class:`treegram.GraphClassifier` from Parquet files, chunk by chunk: for graphs that do not fit into memory.
 The same call takes partitions on a `Dask <https://distributed.dask.org>`_ cluster, and gives the same model.
 
-The 12,500 graphs here are random trees with a house or a cycle of five nodes, and take seconds. A million molecules
-take minutes, in a few GB: see :doc:`/big_data`.
+The 12,500 graphs here are random trees with a house or a cycle of five nodes, and take seconds. A hundred thousand
+molecules take minutes: see :doc:`/big_data`.
 """
 
 import tempfile
