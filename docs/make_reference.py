@@ -69,7 +69,7 @@ SECTIONS = (
     ),
     (
         "Files and disks",
-        "Fitted models in files that contain no code (:doc:`saving`), and matrices larger than memory (:doc:`cluster`).",
+        "Fitted models in files that contain no code (:doc:`saving`), and matrices larger than memory (:doc:`big_data`).",
         "models.saving kernels.gram_store",
     ),
     (
