@@ -542,6 +542,14 @@ def test_statements_about_the_registered_run_match_the_report(tdc, stored):
         for task, models in of_tasks.items()
     )
     assert f"treegram has the best value of the five models on {n_best} of the 22 tasks" in page
+    overlap = {
+        cells[0]: int(cells[1]) for cells in report_rows(page.partition("**Overlap**")[2]) if cells[0] in tdc.TASKS
+    }
+    assert overlap == {
+        line["task"]: line["n_test"] - line["n_test_unreadable"]
+        for line in lines
+        if line["model"] == "treegram" and line["task"] in tdc.TASKS
+    }
     values = {line["model"]: f"{line['value']:.3f}" for line in lines if line["task"] == tdc.MOLHIV}
     (words,) = re.findall(r"AUROC of (.*) on its test part", page)
     assert (
