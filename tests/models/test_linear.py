@@ -61,13 +61,12 @@ def fitted_block(kernel, graphs):
     return block, sp.vstack(rows, format="csr")
 
 
-def solve(X, y, weights, penalties, loss, start=None, tolerance=1e-13):
-    """Solve with the rows in three parts."""
-    n_fits = weights.shape[1]
-    start = (np.zeros((X.shape[1], n_fits)), np.zeros(n_fits)) if start is None else start
-    cuts = [0, len(y) // 3, len(y) // 2, len(y)]
-    rows = [(X[a:b], (y[a:b], weights[a:b])) for a, b in pairwise(cuts)]
-    return linear.solve(Local(), rows, penalties, loss, start, tolerance)
+def solve(X, y, weights, penalty, loss, start=None, tolerance=1e-13, cuts=(1 / 3, 1 / 2)):
+    """Solve with the rows in parts."""
+    start = (np.zeros(X.shape[1]), 0.0) if start is None else start
+    ends = [0, *(int(cut * len(y)) for cut in cuts), len(y)]
+    rows = [(X[a:b], (y[a:b], weights[a:b])) for a, b in pairwise(ends)]
+    return linear.solve(Local(), rows, penalty, loss, start, tolerance)
 
 
 # -------------------------------------------------------------------- the solver
@@ -78,36 +77,48 @@ def solve(X, y, weights, penalties, loss, start=None, tolerance=1e-13):
     seed=st.integers(0, 10**6),
     n=st.integers(12, 40),
     d=st.integers(1, 8),
+    penalty=st.sampled_from([0.1, 1.0, 5.0]),
     loss=st.sampled_from(["logistic", "squared"]),
 )
-def test_solver_matches_scikit_learn(seed, n, d, loss):
+def test_solver_matches_scikit_learn(seed, n, d, penalty, loss):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
     y = X @ rng.normal(size=d) + rng.normal(size=n)
     y = (y > np.median(y)).astype(float) if loss == "logistic" else y
-    weights, penalties = rng.choice([0.0, 0.5, 2.0], size=(n, 3)), np.array([0.1, 1.0, 5.0])
+    weights = rng.choice([0.0, 0.5, 2.0], size=n)
     weights[np.argsort(y)[[0, -1]]] = 1.0  # both classes are there
-    V, b = solve(sp.csr_matrix(X), y, weights, penalties, loss)
-    for j, penalty in enumerate(penalties):
-        if loss == "logistic":
-            model = LogisticRegression(C=1 / penalty, tol=1e-10, max_iter=10_000)
-        else:
-            model = Ridge(alpha=penalty)
-        used = weights[:, j] > 0  # weight 0 leaves a row out
-        model.fit(X[used], y[used], sample_weight=weights[used, j])
-        np.testing.assert_allclose(V[:, j], np.ravel(model.coef_), atol=1e-5)
-        np.testing.assert_allclose(b[j], model.intercept_, atol=1e-5)
+    v, b = solve(sp.csr_matrix(X), y, weights, penalty, loss)
+    model = LogisticRegression(C=1 / penalty, tol=1e-10, max_iter=10_000) if loss == "logistic" else Ridge(penalty)
+    used = weights > 0  # weight 0 leaves a row out
+    model.fit(X[used], y[used], sample_weight=weights[used])
+    np.testing.assert_allclose(v, np.ravel(model.coef_), atol=1e-5)
+    np.testing.assert_allclose(b, model.intercept_, atol=1e-5)
 
 
-def test_solver_does_not_depend_on_the_start_or_on_other_columns():
+def test_solver_does_not_depend_on_the_start():
     rng = np.random.default_rng(0)
     X, y = sp.random(60, 90, 0.2, random_state=0, format="csr"), (rng.random(60) < 0.1).astype(float)
-    weights, penalties = np.ones((60, 2)), np.array([0.1, 1.0])
-    V, b = solve(X, y, weights, penalties, "logistic")
-    start = 5 * rng.normal(size=(90, 1)), np.ones(1)
-    U, c = solve(X, y, weights[:, :1], penalties[:1], "logistic", start)
-    np.testing.assert_allclose(U[:, 0], V[:, 0], atol=1e-5)
-    np.testing.assert_allclose(c[0], b[0], atol=1e-5)
+    v, b = solve(X, y, np.ones(60), 0.1, "logistic")
+    u, c = solve(X, y, np.ones(60), 0.1, "logistic", (5 * rng.normal(size=90), 1.0))
+    np.testing.assert_allclose(u, v, atol=1e-5)
+    np.testing.assert_allclose(c, b, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
+def test_rounding_of_sums_does_not_grow(loss, tolerance):
+    """A few columns are much longer than others and nearly the same: products alone let rounding grow by a factor of ten each."""
+    rng = np.random.default_rng(0)
+    size = rng.poisson(30, 400).astype(float)
+    counts = np.stack([rng.binomial(size.astype(int), share) for share in (0.9, 0.5, 0.1)], axis=1)
+    X = sp.hstack([counts, sp.random(400, 300, 0.05, random_state=0)], format="csr")
+    y = size + rng.normal(size=400) if loss == "squared" else (size > 30).astype(float)
+    solutions = [
+        solve(X, y, np.ones(400), 0.03, loss, tolerance=tolerance, cuts=cuts) for cuts in ((), (0.3, 0.7), (0.1, 0.2))
+    ]
+    for v, b in solutions[1:]:
+        np.testing.assert_allclose(v, solutions[0][0], atol=1e-10)
+        np.testing.assert_allclose(b, solutions[0][1], atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
@@ -136,6 +147,34 @@ def test_left_out_predictions_are_those_of_models_without_the_fold(loss, monkeyp
     expected = reference.decision_function(X) if loss == "logistic" else reference.predict(X)
     np.testing.assert_allclose(decisions[:, 0], expected, atol=1e-5)
     assert model.shares.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_left_out_predictions_do_not_depend_on_the_targets_of_their_fold(loss, monkeypatch):
+    """No matter how early the solver stops."""
+    monkeypatch.setattr(linear, "PENALTIES", (0.1,))
+    rng = np.random.default_rng(0)
+    graphs, X = Parts(Local(), [None], np.array([150])), sp.random(150, 200, 0.1, random_state=0, format="csr")
+    y, folds = rng.integers(2, size=150).astype(float), rng.permutation(150) % 3
+    monkeypatch.setattr(linear, "fold_of_each", lambda _: folds)
+    rows = [linear.measure_rows(Local(), [X])]
+    model = linear.fit_linear(graphs, rows, y[:, None], np.ones(150), loss)
+    for fold in range(3):
+        changed = np.where(folds == fold, 1 - y, y)
+        other = linear.fit_linear(graphs, rows, changed[:, None], np.ones(150), loss)
+        np.testing.assert_array_equal(other.left_out[folds == fold], model.left_out[folds == fold])
+        assert not np.allclose(other.left_out[folds != fold], model.left_out[folds != fold])
+
+
+@pytest.mark.parametrize("most_rare", [7, 30, 1000])
+def test_rare_features_have_no_column(most_rare, few, monkeypatch):
+    monkeypatch.setattr(blocks, "_MOST_RARE", most_rare)
+    graphs, _, _ = make_motifs(60, random_state=0)
+    counts = FeatureMap(WL(2, normalize=False)).fit_transform(graphs)
+    of_feature = (counts > 0).sum(axis=0)
+    _, rows = fitted_block(WL(2), graphs)
+    assert rows.shape[1] == (of_feature >= max(2, 60 / most_rare)).sum()
+    assert np.diff(rows.tocsc().indptr).min() >= max(2, 60 / most_rare)
 
 
 # -------------------------------------------------------------------- rows
@@ -365,7 +404,7 @@ def test_regressor_on_rows(transform, ink, few, tmp_path):
     errors = np.abs(model._to_scale(y[180:]) - model._to_scale(predicted[180:]))
     assert model.loo_scores_["r2"] > 0.4
     low, high = model.prediction_interval(graphs[180:], 0.8).T
-    assert 0.65 < ((low <= y[180:]) & (y[180:] <= high)).mean() < 0.95
+    assert 0.7 < ((low <= y[180:]) & (y[180:] <= high)).mean() < 0.99  # wide: errors are those of models on two thirds
     assert errors.std() < 2 * model._spread
     save_model(model, tmp_path / "model.tgm")
     loaded = load_model(tmp_path / "model.tgm")

@@ -40,6 +40,7 @@ from treegram.models.parts import Parts
 from treegram.models.search import Candidate, with_jobs
 from treegram.structure.features import Features
 
+_MOST_RARE = 25_000  # graphs of which one at least must have a feature: without it, columns would grow with the graphs
 _AT_ONCE = 1 << 13  # graphs whose features are in memory at the same time
 _N_DRAWS, N_CELLS = 256, 512  # of cells of columns; columns that the cells of a draw are hashed to
 _WIDTH = 0.5  # of the Laplacian kernel on ranks that cells stand for, relative to the mean distance
@@ -192,8 +193,8 @@ class ColumnBlock(Block):
     def _above(self, table: Floats) -> NDArray[np.bool_]:
         """Return whether ranks lie above cuts, (n_graphs, n_cuts)."""
         ranks = [np.interp(*of_column) for of_column in zip(table.T, self.knots.T, self.ranks.T, strict=True)]
-        above: NDArray[np.bool_] = np.stack(ranks, axis=1)[:, self.cut_columns] > self.cut_ranks
-        return above
+        above: NDArray[np.bool_] = np.stack(ranks)[self.cut_columns] > self.cut_ranks[:, None]
+        return above.T
 
     def _cells(self, above: NDArray[np.bool_]) -> Ints:
         """Return the column of each graph's cell for each draw, (n_graphs, n_draws)."""
@@ -300,7 +301,7 @@ def _rows_of_part(graphs: Graphs, block: Block) -> sp.csr_matrix:
 
 
 def _fit_features(name: str, steps: Any, kernel: Any, graphs: Parts) -> tuple[Block, list[Any]]:
-    """Return the block of features that at least two graphs have, and the rows of the graphs."""
+    """Return the block of features that enough graphs have, and the rows of the graphs."""
     place, parts = graphs.place, list(zip(graphs.parts, strict=True))
     with_labels = Graphs.concatenate(place.each(_part_of_each_label, parts, steps))
     kernel = clone(kernel).set_params(normalize=False).fit(graphs_of_each_label(with_labels))
@@ -308,7 +309,7 @@ def _fit_features(name: str, steps: Any, kernel: Any, graphs: Parts) -> tuple[Bl
     of_parts, n_graphs_with = zip(*place.each(_count_graphs, features), strict=True)
     codes, numbers = np.unique(np.concatenate(of_parts), return_inverse=True)
     n_graphs_with_code = np.bincount(numbers, np.concatenate(n_graphs_with), minlength=len(codes))
-    is_kept = n_graphs_with_code >= 2
+    is_kept = n_graphs_with_code >= max(2, len(graphs) / _MOST_RARE)
     codes, scales = codes[is_kept], np.sqrt(np.log1p(len(graphs) / n_graphs_with_code[is_kept]))
     return FeatureBlock(name, steps, kernel, codes, scales), place.map(_aligned_rows, features, codes, scales)
 

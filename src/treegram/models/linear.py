@@ -4,15 +4,13 @@ Above `SWITCH` graphs, a Gram matrix costs more than it gives. The automatic mod
 few blocks, side by side, each with the same mean squared length.
 
 The model minimizes the loss (logistic for classes, squared for numbers) plus half the penalty times the squared norm of the weights.
-Fits that differ in penalty or in the graphs left out are columns of one block of vectors, so that each pass over the rows serves all
-of them. Predictions of left-out graphs come from a few folds.
+Predictions of left-out graphs come from a few folds.
 
 A decision is a sum over columns, hence over nodes: it can be explained exactly.
 """
 
 from __future__ import annotations
 
-import itertools
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -36,9 +34,10 @@ from treegram.models.search import Candidate
 
 SWITCH = 10_000  # graphs; above it, automatic models are linear models on rows
 N_FOLDS = 3
-PENALTIES = (0.03, 0.1, 0.3, 1.0)
+PENALTIES = (1.0, 0.3, 0.1, 0.03)
 _MOST_FOR_PENALTY = 50_000  # graphs; of more, so many are enough to choose the penalty
 _TOLERANCE = 1e-4  # of the mean loss
+_LEAST_GAIN = 0.1  # of the tolerance, by one product
 _MOST_STEPS, _MOST_PRODUCTS, _MOST_HALVINGS = 30, 60, 20
 
 
@@ -67,13 +66,13 @@ class BlockRows:
 
     parts: list[Any]
     squares: float  # the sum of their squares
-    n_columns: int
+    sizes: Ints  # of the columns: the number of graphs with an entry
 
 
 def measure_rows(place: Local, parts: list[Any]) -> BlockRows:
     """Wait until rows are computed, and return them with their size."""
-    squares, columns = zip(*place.each(_size, zip(parts, strict=True)), strict=True)
-    return BlockRows(parts, sum(squares), columns[0])
+    squares, sizes = place.total(_size, zip(parts, strict=True))
+    return BlockRows(parts, float(squares), sizes.astype(np.int64))
 
 
 def fit_linear(graphs: Parts, blocks: Sequence[BlockRows], Y: Floats, weights: Floats, loss: str) -> LinearModel:
@@ -84,62 +83,82 @@ def fit_linear(graphs: Parts, blocks: Sequence[BlockRows], Y: Floats, weights: F
     place, n, n_outputs = graphs.place, *Y.shape
     lengths = np.sqrt(np.array([rows.squares for rows in blocks]) / max(n, 1))
     factors = np.array([1.0 / (length * np.sqrt(len(blocks))) if length else 0.0 for length in lengths])
-    starts = np.cumsum([0, *(rows.n_columns for rows in blocks)])
-    X = replace(graphs, parts=place.map(_stack, zip(*(rows.parts for rows in blocks), strict=True), factors))
-    all_coefficients, intercept = np.zeros((starts[-1], n_outputs)), np.zeros(n_outputs)
+    # Frequent columns come first: their coefficients stay in the processor's cache.
+    order = np.argsort(-np.concatenate([rows.sizes for rows in blocks]), kind="stable")
+    n_columns = [len(rows.sizes) for rows in blocks]
+    owners = np.repeat(np.arange(len(blocks)), n_columns)[order]
+    places = np.argsort(order).astype(np.int32)
+    X = replace(graphs, parts=place.map(_stack, zip(*(rows.parts for rows in blocks), strict=True), factors, places))
+    all_coefficients, intercept = np.zeros((len(order), n_outputs)), np.zeros(n_outputs)
     penalties, left_out, by_block = np.zeros(n_outputs), np.zeros((n, n_outputs)), np.zeros((len(blocks), n, n_outputs))
     for output, y in enumerate(track(Y.T, n_outputs, f"fitting {counted(n_outputs, 'linear model')}")):
         folds = fold_of_each(y)
-        penalties[output], V, b = _choose_penalty(X, y, folds, weights, loss, int(starts[-1]))
-        is_fitted = np.stack([*(folds != fold for fold in range(N_FOLDS)), np.ones(n, bool)], axis=1)
-        start = np.tile(V[:, None], N_FOLDS + 1), np.full(N_FOLDS + 1, b)
-        same = np.full(N_FOLDS + 1, penalties[output])
-        U, c = solve(place, _with_targets(X, y, weights[:, None] * is_fitted), same, loss, start, _TOLERANCE)
-        all_coefficients[:, output], intercept[output] = U[:, -1], c[-1]
+        penalty, start = _choose_penalty(X, y, folds, weights, loss, len(order))
+        nothing = np.zeros(len(order)), 0.0
+        of_folds = [  # a fit must not start from one that has seen the graphs of its fold
+            solve(
+                place,
+                _with_targets(X, y, weights * (folds != fold)),
+                penalty,
+                loss,
+                nothing if fold else start,
+                _TOLERANCE,
+            )
+            for fold in range(N_FOLDS)
+        ]
+        V, b = np.stack([v for v, _ in of_folds], axis=1), np.array([b for _, b in of_folds])
         rows = zip(X.parts, X.split(folds), strict=True)
-        products = place.each(_products_of_blocks, rows, U[:, :-1], starts)
+        products = place.each(_products_of_blocks, rows, V, owners, len(blocks))
         by_block[:, :, output] = np.concatenate(list(products), axis=1)
-        left_out[:, output] = by_block[:, :, output].sum(axis=0) + c[folds]
+        left_out[:, output] = by_block[:, :, output].sum(axis=0) + b[folds]
+        start = V.mean(axis=1), b.mean()
+        of_all = solve(place, _with_targets(X, y, weights), penalty, loss, start, _TOLERANCE)
+        penalties[output], (all_coefficients[:, output], intercept[output]) = penalty, of_all
     variances = by_block.var(axis=1).sum(axis=1)
     shares = variances / variances.sum() if variances.any() else np.full(len(blocks), 1.0 / len(blocks))
-    of_blocks = np.split(all_coefficients, starts[1:-1])
+    of_blocks = np.split(all_coefficients[places], np.cumsum(n_columns)[:-1])
     coefficients = [factor * of_block for factor, of_block in zip(factors, of_blocks, strict=True)]
     return LinearModel(coefficients, intercept, penalties, left_out, shares)
 
 
 def _choose_penalty(
     X: Parts, y: Floats, folds: Ints, weights: Floats, loss: str, n_columns: int
-) -> tuple[float, Floats, float]:
+) -> tuple[float, tuple[Floats, float]]:
     """Return the penalty that predicts the first fold best from the others, with its coefficients and intercept.
 
-    Of very many graphs, some are enough to choose.
+    Penalties are tried in order, each from the solution of the one before, until the predictions get worse. Of very many graphs,
+    some are enough to choose.
     """
     if len(y) > _MOST_FOR_PENALTY:
         ids = np.flatnonzero(np.random.default_rng(len(y)).permutation(len(y)) < _MOST_FOR_PENALTY)
         X, y, folds, weights = X[ids], y[ids], folds[ids], weights[ids]
-    is_fitted = np.tile((folds != 0)[:, None], len(PENALTIES))
-    start = np.zeros((n_columns, len(PENALTIES))), np.zeros(len(PENALTIES))
-    rows = _with_targets(X, y, weights[:, None] * is_fitted)
-    V, b = solve(X.place, rows, np.array(PENALTIES), loss, start, _TOLERANCE)
-    left_out = _with_targets(X, y, weights[:, None] * ~is_fitted)
-    losses, _, _ = _evaluate(X.place, left_out, V, b, np.arange(len(b)), np.zeros(len(b)), loss)
-    best = len(losses) - 1 - int(np.argmin(np.round(losses[::-1], 9)))  # ties go to the largest penalty
-    return PENALTIES[best], V[:, best], b[best]
+    rows, left_out = (_with_targets(X, y, weights * is_part) for is_part in (folds != 0, folds == 0))
+    best, v, least = PENALTIES[0], (np.zeros(n_columns), 0.0), np.inf
+    for penalty in PENALTIES:
+        new = solve(X.place, rows, penalty, loss, v, _TOLERANCE)
+        error, _, _ = _evaluate(X.place, left_out, new, loss, 0.0)
+        if error >= least * (1 - 1e-9):
+            break
+        best, v, least = penalty, new, error
+    return best, v
 
 
 def _stack(*arguments: Any) -> sp.csr_matrix:
-    """Return rows of each block side by side; the last argument are their factors."""
-    *blocks, factors = arguments
-    return sp.hstack([factor * rows for factor, rows in zip(factors, blocks, strict=True)], format="csr")
+    """Return rows of each block side by side; the last two arguments are their factors and the new places of their columns."""
+    *blocks, factors, places = arguments
+    X = sp.hstack([factor * rows for factor, rows in zip(factors, blocks, strict=True)], format="csr")
+    X = sp.csr_matrix((X.data, places[X.indices], X.indptr), X.shape)
+    X.sort_indices()
+    return X
 
 
-def _size(rows: sp.csr_matrix) -> tuple[float, int]:
-    """Return the sum of squares, and the number of columns."""
-    return rows.multiply(rows).sum(), rows.shape[1]
+def _size(rows: sp.csr_matrix) -> tuple[Floats, Ints]:
+    """Return the sum of squares, and the number of entries in each column."""
+    return np.square(rows.data).sum(), np.bincount(rows.indices, minlength=rows.shape[1])
 
 
 def _with_targets(X: Parts, y: Floats, weights: Floats) -> list[tuple[Any, Any]]:
-    """Return the parts of X, each with its targets and weights, (n_graphs, n_fits)."""
+    """Return the parts of X, each with its targets and weights."""
     return list(zip(X.parts, X.place.map(_pair, zip(X.split(y), X.split(weights), strict=True)), strict=True))
 
 
@@ -147,14 +166,10 @@ def _pair(*pair: Any) -> tuple[Any, ...]:
     return pair
 
 
-def _products_of_blocks(X: sp.csr_matrix, folds: Ints, V: Floats, starts: Ints) -> Floats:
+def _products_of_blocks(X: sp.csr_matrix, folds: Ints, V: Floats, owners: Ints, n_blocks: int) -> Floats:
     """Return what each block adds to the decision about each graph by the model without its fold: (n_blocks, n_graphs)."""
-    products = []
-    for start, stop in itertools.pairwise(starts):
-        of_block = np.zeros_like(V)
-        of_block[start:stop] = V[start:stop]
-        products.append((X @ of_block)[np.arange(len(folds)), folds])
-    return np.stack(products)
+    products = [X @ np.where((owners == block)[:, None], V, 0.0) for block in range(n_blocks)]
+    return np.stack([of_block[np.arange(len(folds)), folds] for of_block in products])
 
 
 def fit_blocks(
@@ -199,143 +214,143 @@ def fit_blocks(
 def solve(
     place: Local,
     rows: Sequence[tuple[Any, Any]],
-    penalties: Floats,
+    penalty: float,
     loss: str,
-    start: tuple[Floats, Floats],
+    start: tuple[Floats, float],
     tolerance: float = 1e-10,
-) -> tuple[Floats, Floats]:
-    """Minimize the weighted loss plus penalties / 2 times squared norms; return coefficients, (n_columns, n_fits), and intercepts.
+) -> tuple[Floats, float]:
+    """Minimize the weighted loss plus penalty / 2 times the squared norm; return coefficients and intercept.
 
-    ``rows`` are parts of a matrix, each with its targets and weights, which have a column for each fit; intercepts are not penalized.
-    Newton's method: each step is solved by conjugate gradients, preconditioned by the diagonal, and halved for a fit whose loss would
-    not fall. A fit ends when a step would lower its loss by less than ``tolerance`` for each unit of weight.
+    ``rows`` are parts of a matrix, each with its targets and weights; the intercept is not penalized. Newton's method: each step is
+    solved by conjugate gradients, preconditioned by the diagonal, and halved while the loss would not fall. It ends when a step
+    would lower the loss by less than ``tolerance`` for each unit of weight.
 
-    All quantities are sums over parts: only vectors of the size of the coefficients leave a part.
+    All quantities are sums over parts: only vectors of the size of the coefficients leave a part. Columns are centered, though not
+    in memory: the last coefficient is the decision at their mean. This needs fewer products, and keeps rounding from growing.
     """
-    V, b = start[0].copy(), start[1].copy()
-    fits = np.arange(len(b))  # that have not ended: only these are computed
-    objective, totals, expanded = _evaluate(place, rows, V, b, fits, penalties, loss)
+    sums, squares, n = place.total(_sum_rows, rows)
+    n = np.maximum(n, np.finfo(np.float64).tiny)
+    center = sums / n
+    variances = np.append(np.maximum(squares / n - center**2, 0.0), 1.0)
+    penalties = np.append(np.full(len(center), penalty), 0.0)
+    v = np.append(start[0], start[1] + _dot(center, start[0]))
+    objective, total, expanded = _evaluate(place, rows, _uncentered(v, center), loss, penalty)
     for _ in range(_MOST_STEPS):
-        p = penalties[fits]
         with_derivatives = [(X, of_part) for (X, _), of_part in zip(rows, expanded, strict=True)]
-        slopes, slopes_b, diagonal, diagonal_b = place.total(_add_up, with_derivatives)
-        gradient = slopes + p * V[:, fits], slopes_b
-        diagonals = diagonal + p, diagonal_b + 1e-9 * totals
+        slopes, slope, curvature = place.total(_add_up, with_derivatives)
+        gradient = np.append(slopes - center * slope, slope) + penalties * v
+        diagonal = (curvature + 1e-9 * total) * variances + penalties
 
-        def curve(
-            direction: Floats, of_intercept: Floats, active: Ints, parts: Any = with_derivatives, p: Floats = p
-        ) -> tuple[Floats, ...]:
-            image, image_b = place.total(_curve, parts, direction, of_intercept, active)
-            return image + p[active] * direction, image_b
+        def curve(direction: Floats, parts: Any = with_derivatives) -> Floats:
+            image, of_intercept = place.total(_curve, parts, *_uncentered(direction, center))
+            of_all: Floats = np.append(image - center * of_intercept, of_intercept) + penalties * direction
+            return of_all
 
-        step, step_b, decrease = _newton_step(curve, gradient, diagonals, exact=loss == "squared")
-        is_open = decrease > tolerance * totals
-        if not is_open.any():
+        step, gain = _newton_step(curve, gradient, diagonal, _ENOUGH[loss], _LEAST_GAIN * tolerance * total)
+        if gain <= tolerance * total:
             break
-        fits, step, step_b, before = fits[is_open], step[:, is_open], step_b[is_open], objective[is_open]
-        length, old_V, old_b = np.ones(len(fits)), V[:, fits], b[fits]
+        length, before, old = 1.0, objective, v
         for _ in range(_MOST_HALVINGS):
-            V[:, fits], b[fits] = old_V + length * step, old_b + length * step_b
-            objective, totals, expanded = _evaluate(place, rows, V, b, fits, penalties, loss)
-            is_worse = objective > before * (1 + 1e-12)
-            if not is_worse.any():
+            v = old + length * step
+            objective, total, expanded = _evaluate(place, rows, _uncentered(v, center), loss, penalty)
+            if objective <= before * (1 + 1e-12):
                 break
-            length[is_worse] /= 2
-    return V, b
+            length /= 2
+    return _uncentered(v, center)
+
+
+def _uncentered(v: Floats, center: Floats) -> tuple[Floats, float]:
+    """Return coefficients and intercept of columns as they are."""
+    return v[:-1], float(v[-1] - _dot(center, v[:-1]))
 
 
 def _newton_step(
-    curve: Callable[[Floats, Floats, Ints], tuple[Floats, ...]],
-    gradient: tuple[Floats, Floats],
-    diagonal: tuple[Floats, Floats],
-    *,
-    exact: bool,
-) -> tuple[Floats, Floats, Floats]:
-    """Return the step of the coefficients and of the intercepts, and half its product with the gradient: the loss to gain.
+    curve: Callable[[Floats], Floats], gradient: Floats, diagonal: Floats, enough: float, least_gain: float
+) -> tuple[Floats, float]:
+    """Return the step, and half its product with the gradient: the loss to gain.
 
-    ``curve`` multiplies directions of some fits by the second derivatives.
+    ``curve`` multiplies a direction by the second derivatives. The step is exact enough when the square of its residual is this
+    share of the gradient's, or when a product gains less than ``least_gain``. Each residual is made orthogonal to all earlier ones,
+    which it would be but for rounding: otherwise rounding grows until the step depends on the order of sums.
     """
-    step, step_b = np.zeros_like(gradient[0]), np.zeros_like(gradient[1])
-    active = np.arange(len(step_b))  # the fits whose step is not exact enough yet
-    left, left_b = -gradient[0], -gradient[1]
-    direction, direction_b = left / diagonal[0], left_b / diagonal[1]
-    product = _column_sums(left, direction) + left_b * direction_b
-    enough = (1e-4 if exact else 0.1) * product
+    roots = np.sqrt(diagonal)
+    step, residual = np.zeros_like(gradient), -gradient / roots
+    direction, square, earlier = residual, _dot(residual, residual), list[tuple[Floats, float]]()
+    small = enough * square
     for _ in range(_MOST_PRODUCTS):
-        image, image_b = curve(direction, direction_b, active)
-        bent = _column_sums(direction, image) + direction_b * image_b
-        length = np.where(bent > 0, product / np.maximum(bent, 1e-300), 0.0)
-        step[:, active] += length * direction
-        step_b[active] += length * direction_b
-        left, left_b = left - length * image, left_b - length * image_b
-        z, z_b = left / diagonal[0][:, active], left_b / diagonal[1][active]
-        new = _column_sums(left, z) + left_b * z_b
-        is_open = (bent > 0) & (new > enough[active])
-        if not is_open.any():
+        image = curve(direction / roots) / roots
+        bent = _dot(direction, image)
+        if bent <= 0.0:
             break
-        ratio = (new / np.maximum(product, 1e-300))[is_open]
-        direction, direction_b = direction[:, is_open], direction_b[is_open]
-        direction, direction_b = z[:, is_open] + ratio * direction, z_b[is_open] + ratio * direction_b
-        active, left, left_b, product = active[is_open], left[:, is_open], left_b[is_open], new[is_open]
-    decrease = -0.5 * (_column_sums(step, gradient[0]) + step_b * gradient[1])
-    return step, step_b, decrease
+        length = square / bent
+        step += length * direction
+        earlier.append((residual, square))
+        residual = residual - length * image
+        for other, of_other in earlier:
+            residual -= (_dot(other, residual) / of_other) * other
+        gain, new = 0.5 * length * square, _dot(residual, residual)
+        if new <= small or gain <= least_gain:
+            break
+        direction, square = residual + (new / square) * direction, new
+    step /= roots
+    return step, -0.5 * _dot(step, gradient)
 
 
 def _evaluate(
-    place: Local,
-    rows: Sequence[tuple[Any, Any]],
-    V: Floats,
-    b: Floats,
-    fits: Ints,
-    penalties: Floats,
-    loss: str,
-) -> tuple[Floats, Floats, list[Any]]:
-    """Return what each of some fits minimizes, its total weight, and what stands for the derivatives of each part."""
-    V, b = V[:, fits], b[fits]
-    expanded = place.map(_expand, rows, V, b, fits, loss)
-    losses, totals = place.total(itemgetter(0), zip(expanded, strict=True))
-    objective = losses + 0.5 * _column_sums(V, penalties[fits] * V)
-    return objective, np.maximum(totals, np.finfo(np.float64).tiny), expanded
+    place: Local, rows: Sequence[tuple[Any, Any]], v: tuple[Floats, float], loss: str, penalty: float
+) -> tuple[float, float, list[Any]]:
+    """Return what coefficients and intercept minimize, the total weight, and what stands for the derivatives of each part."""
+    expanded = place.map(_expand, rows, *v, loss)
+    of_all, total = place.total(itemgetter(0), zip(expanded, strict=True))
+    objective = float(of_all) + 0.5 * penalty * _dot(v[0], v[0])
+    return objective, max(float(total), np.finfo(np.float64).tiny), expanded
+
+
+def _sum_rows(X: sp.csr_matrix, targets: tuple[Floats, Floats]) -> tuple[Any, ...]:
+    """Return the weighted sums of the rows and of their squares, and the sum of the weights."""
+    weights = targets[1]
+    squares = sp.csr_matrix((X.data**2, X.indices, X.indptr), X.shape)
+    return X.T @ weights, squares.T @ weights, weights.sum()
 
 
 def _expand(
-    X: sp.csr_matrix, targets: tuple[Floats, Floats], V: Floats, b: Floats, fits: Ints, loss: str
-) -> tuple[tuple[Floats, Floats], Floats, Floats]:
+    X: sp.csr_matrix, targets: tuple[Floats, Floats], v: Floats, intercept: float, loss: str
+) -> tuple[tuple[float, float], Floats, Floats]:
     """Return losses and weights, added up, and the weighted first and second derivatives by each decision."""
-    y, weights = targets[0], targets[1][:, fits]
-    values, slopes, curvatures = LOSSES[loss](X @ V + b, y[:, None])
-    return (_column_sums(weights, values), weights.sum(axis=0)), weights * slopes, weights * curvatures
+    y, weights = targets
+    values, slopes, curvatures = LOSSES[loss](X @ v + intercept, y)
+    return (_dot(weights, values), weights.sum()), weights * slopes, weights * curvatures
 
 
-def _add_up(X: sp.csr_matrix, expanded: tuple[Any, Floats, Floats]) -> tuple[Floats, ...]:
-    """Return the first derivatives by coefficients and intercepts, and the diagonal of the second."""
+def _add_up(X: sp.csr_matrix, expanded: tuple[Any, Floats, Floats]) -> tuple[Any, ...]:
+    """Return the first derivatives by coefficients and intercept, and the sum of the second derivatives by the decisions."""
     _, slopes, curvatures = expanded
-    squares = sp.csr_matrix((X.data**2, X.indices, X.indptr), X.shape)
-    return X.T @ slopes, slopes.sum(axis=0), squares.T @ curvatures, curvatures.sum(axis=0)
+    return X.T @ slopes, slopes.sum(), curvatures.sum()
 
 
 def _curve(
-    X: sp.csr_matrix, expanded: tuple[Any, Floats, Floats], direction: Floats, of_intercept: Floats, active: Ints
-) -> tuple[Floats, Floats]:
-    """Return the product of the second derivatives of some fits with a direction of each."""
-    u = expanded[2][:, active] * (X @ direction + of_intercept)
-    return X.T @ u, u.sum(axis=0)
+    X: sp.csr_matrix, expanded: tuple[Any, Floats, Floats], direction: Floats, of_intercept: float
+) -> tuple[Floats, float]:
+    """Return the product of the second derivatives with a direction."""
+    u = expanded[2] * (X @ direction + of_intercept)
+    return X.T @ u, u.sum()
 
 
-def _column_sums(A: Floats, B: Floats) -> Floats:
-    sums: Floats = np.einsum("ij,ij->j", A, B)
-    return sums
+def _dot(a: Floats, b: Floats) -> float:
+    return float(np.einsum("i,i", a, b))  # the same bits for any number of threads
 
 
-def _logistic(F: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    p = expit(F)
-    return np.logaddexp(0.0, F) - y * F, p - y, p * (1.0 - p)
+def _logistic(decisions: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    p = expit(decisions)
+    return np.logaddexp(0.0, decisions) - y * decisions, p - y, p * (1.0 - p)
 
 
-def _squared(F: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    errors = F - y
-    return 0.5 * errors**2, errors, np.ones_like(F)
+def _squared(decisions: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    errors = decisions - y
+    return 0.5 * errors**2, errors, np.ones_like(errors)
 
 
 # For each decision and target: the loss, and its first and second derivative.
 LOSSES = {"logistic": _logistic, "squared": _squared}
+# Squared errors need a single step. Another loss changes on the way, so that exact steps would be wasted.
+_ENOUGH = {"logistic": 0.1, "squared": 0.0}
