@@ -157,11 +157,11 @@ def test_left_out_predictions_do_not_depend_on_the_targets_of_their_fold(loss, m
     graphs, X = Parts(Local(), [None], np.array([150])), sp.random(150, 200, 0.1, random_state=0, format="csr")
     y, folds = rng.integers(2, size=150).astype(float), rng.permutation(150) % 3
     monkeypatch.setattr(linear, "fold_of_each", lambda _: folds)
-    rows = [linear.measure_rows(Local(), [X])]
-    model = linear.fit_linear(graphs, rows, y[:, None], np.ones(150), loss)
+    rows = linear.measure_rows(Local(), [X])
+    model = linear.fit_linear(graphs, [rows], y[:, None], np.ones(150), loss)
     for fold in range(3):
         changed = np.where(folds == fold, 1 - y, y)
-        other = linear.fit_linear(graphs, rows, changed[:, None], np.ones(150), loss)
+        other = linear.fit_linear(graphs, [rows], changed[:, None], np.ones(150), loss)
         np.testing.assert_array_equal(other.left_out[folds == fold], model.left_out[folds == fold])
         assert not np.allclose(other.left_out[folds != fold], model.left_out[folds != fold])
 

@@ -75,47 +75,38 @@ def measure_rows(place: Local, parts: list[Any]) -> BlockRows:
     return BlockRows(parts, float(squares), sizes.astype(np.int64))
 
 
-def fit_linear(graphs: Parts, blocks: Sequence[BlockRows], Y: Floats, weights: Floats, loss: str) -> LinearModel:
-    """Fit a linear model for each output, with the penalty that predicts a left-out fold best.
+def fit_linear(graphs: Parts, blocks: list[BlockRows], Y: Floats, weights: Floats, loss: str) -> LinearModel:
+    """Fit a linear model for each output, with the penalty that predicts a left-out fold best; empty the list of blocks.
 
     ``Y`` are the targets, (n_graphs, n_outputs): 0 or 1 for the loss "logistic", or numbers for "squared".
     """
-    place, n, n_outputs = graphs.place, *Y.shape
+    place, n_blocks, (n, n_outputs) = graphs.place, len(blocks), Y.shape
     lengths = np.sqrt(np.array([rows.squares for rows in blocks]) / max(n, 1))
-    factors = np.array([1.0 / (length * np.sqrt(len(blocks))) if length else 0.0 for length in lengths])
+    factors = np.array([1.0 / (length * np.sqrt(n_blocks)) if length else 0.0 for length in lengths])
     # Frequent columns come first: their coefficients stay in the processor's cache.
     order = np.argsort(-np.concatenate([rows.sizes for rows in blocks]), kind="stable")
     n_columns = [len(rows.sizes) for rows in blocks]
-    owners = np.repeat(np.arange(len(blocks)), n_columns)[order]
+    owners = np.repeat(np.arange(n_blocks), n_columns)[order]
     places = np.argsort(order).astype(np.int32)
     X = replace(graphs, parts=place.map(_stack, zip(*(rows.parts for rows in blocks), strict=True), factors, places))
+    blocks.clear()  # and remove files of rows, which are in X now
     all_coefficients, intercept = np.zeros((len(order), n_outputs)), np.zeros(n_outputs)
-    penalties, left_out, by_block = np.zeros(n_outputs), np.zeros((n, n_outputs)), np.zeros((len(blocks), n, n_outputs))
+    penalties, left_out, by_block = np.zeros(n_outputs), np.zeros((n, n_outputs)), np.zeros((n_blocks, n, n_outputs))
     for output, y in enumerate(track(Y.T, n_outputs, f"fitting {counted(n_outputs, 'linear model')}")):
         folds = fold_of_each(y)
         penalty, start = _choose_penalty(X, y, folds, weights, loss, len(order))
-        nothing = np.zeros(len(order)), 0.0
-        of_folds = [  # a fit must not start from one that has seen the graphs of its fold
-            solve(
-                place,
-                _with_targets(X, y, weights * (folds != fold)),
-                penalty,
-                loss,
-                nothing if fold else start,
-                _TOLERANCE,
-            )
-            for fold in range(N_FOLDS)
-        ]
+        # A fit must not start from one that has seen the graphs of its fold, as the solver stops early.
+        starts = [start] + [(np.zeros(len(order)), 0.0)] * (N_FOLDS - 1)
+        of_folds = [_fit(X, y, weights * (folds != fold), penalty, loss, starts[fold]) for fold in range(N_FOLDS)]
         V, b = np.stack([v for v, _ in of_folds], axis=1), np.array([b for _, b in of_folds])
         rows = zip(X.parts, X.split(folds), strict=True)
-        products = place.each(_products_of_blocks, rows, V, owners, len(blocks))
+        products = place.each(_products_of_blocks, rows, V, owners, n_blocks)
         by_block[:, :, output] = np.concatenate(list(products), axis=1)
         left_out[:, output] = by_block[:, :, output].sum(axis=0) + b[folds]
-        start = V.mean(axis=1), b.mean()
-        of_all = solve(place, _with_targets(X, y, weights), penalty, loss, start, _TOLERANCE)
+        of_all = _fit(X, y, weights, penalty, loss, (V.mean(axis=1), b.mean()))
         penalties[output], (all_coefficients[:, output], intercept[output]) = penalty, of_all
     variances = by_block.var(axis=1).sum(axis=1)
-    shares = variances / variances.sum() if variances.any() else np.full(len(blocks), 1.0 / len(blocks))
+    shares = variances / variances.sum() if variances.any() else np.full(n_blocks, 1.0 / n_blocks)
     of_blocks = np.split(all_coefficients[places], np.cumsum(n_columns)[:-1])
     coefficients = [factor * of_block for factor, of_block in zip(factors, of_blocks, strict=True)]
     return LinearModel(coefficients, intercept, penalties, left_out, shares)
@@ -132,15 +123,21 @@ def _choose_penalty(
     if len(y) > _MOST_FOR_PENALTY:
         ids = np.flatnonzero(np.random.default_rng(len(y)).permutation(len(y)) < _MOST_FOR_PENALTY)
         X, y, folds, weights = X[ids], y[ids], folds[ids], weights[ids]
-    rows, left_out = (_with_targets(X, y, weights * is_part) for is_part in (folds != 0, folds == 0))
     best, v, least = PENALTIES[0], (np.zeros(n_columns), 0.0), np.inf
     for penalty in PENALTIES:
-        new = solve(X.place, rows, penalty, loss, v, _TOLERANCE)
-        error, _, _ = _evaluate(X.place, left_out, new, loss, 0.0)
+        new = _fit(X, y, weights * (folds != 0), penalty, loss, v)
+        error, _, _ = _evaluate(X.place, _with_targets(X, y, weights * (folds == 0)), new, loss, 0.0)
         if error >= least * (1 - 1e-9):
             break
         best, v, least = penalty, new, error
     return best, v
+
+
+def _fit(
+    X: Parts, y: Floats, weights: Floats, penalty: float, loss: str, start: tuple[Floats, float]
+) -> tuple[Floats, float]:
+    """Return coefficients and intercept for one output."""
+    return solve(X.place, _with_targets(X, y, weights), penalty, loss, start, _TOLERANCE)
 
 
 def _stack(*arguments: Any) -> sp.csr_matrix:
@@ -176,7 +173,7 @@ def fit_blocks(
     screening: Screening, list_candidates: Callable[[Graphs], list[Candidate]], Y: Floats, loss: str
 ) -> tuple[list[Block], LinearModel]:
     """Fit the blocks of candidates and a linear model on them; return both, blocks with the largest share first."""
-    fitted = []
+    fitted, rows = [], []
     with in_parts(screening.graphs) as graphs:
         ids = graphs.sample()
         sample = graphs.gather(ids)
@@ -193,15 +190,17 @@ def fit_blocks(
                 if screening.is_auto:
                     warnings.simplefilter("ignore")  # about kernels that the user did not name
                 block, parts = fit_block(candidate, graphs, sample)
-                fitted.append((block, measure_rows(graphs.place, parts), record))
+                rows.append(measure_rows(graphs.place, parts))
+                fitted.append((block, record))
+                del parts
             record["seconds"] = time.monotonic() - start
             if screening.verbose:
                 print(f"{candidate.name}: {len(graphs):,} rows, {record['seconds']:.1f} s")
         if not fitted:
             raise_failures(screening.records)
-        model = fit_linear(graphs, [rows for _, rows, _ in fitted], Y, screening.weights, loss)
+        model = fit_linear(graphs, rows, Y, screening.weights, loss)
     order = np.argsort(-model.shares, kind="stable")
-    for (_, _, record), share in zip(fitted, model.shares.tolist(), strict=True):
+    for (_, record), share in zip(fitted, model.shares.tolist(), strict=True):
         record["weight"] = share
     screening.records.sort(key=lambda record: -(record["weight"] or 0.0))
     coefficients = [model.coefficients[i] for i in order]
