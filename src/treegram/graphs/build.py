@@ -231,8 +231,7 @@ def _check_ints(fields: dict[str, Any], name: str, length: int | None = None, me
     if not is_right or not array.flags.c_contiguous or length not in (None, len(array)):
         wanted = "" if length is None else f" of length {length}, {meaning}"
         raise InvalidGraphError(f"{name} must be a contiguous 1-dimensional array of int64{wanted}; {_got(array)}.")
-    ints: Ints = array
-    return ints
+    return array
 
 
 def _check_labels(fields: dict[str, Any], name: str, length: int, meaning: str) -> None:

@@ -524,8 +524,7 @@ class Graphs(FromLibraries):
                 )
             if not key.size and key.dtype != bool:
                 key = key.astype(np.int64)
-        numbers: Ints = np.arange(len(self))[key]
-        return numbers
+        return np.arange(len(self))[key]
 
     def __add__(self, other: object) -> Graphs:
         if not isinstance(other, Graphs):
@@ -630,8 +629,7 @@ def as_graphs(X: Any) -> Graphs:
         return Graphs.concatenate(items)
     for name, is_right in _CONSTRUCTORS.items():
         if all(map(is_right, items)):
-            graphs: Graphs = getattr(Graphs, name)(items, targets=None)
-            return graphs
+            return getattr(Graphs, name)(items, targets=None)
     raise _wrong_type(next(item for item in items if not isinstance(item, Graphs)), "a list that holds ")
 
 

@@ -300,8 +300,7 @@ def _polar_surfaces(atoms: _Atoms) -> Floats:
 
 def _centroid_distances(atoms: _Atoms) -> Floats:
     positions = atoms.positions()
-    distances: Floats = np.linalg.norm(positions - positions.mean(axis=0, keepdims=True), axis=1)
-    return distances
+    return np.linalg.norm(positions - positions.mean(axis=0, keepdims=True), axis=1)
 
 
 class _Attribute(NamedTuple):

@@ -453,16 +453,14 @@ def _means(offsets: Ints, members: Ints, vectors: Floats) -> Floats:
     """Average the rows ``members[offsets[i] : offsets[i + 1]]`` for each i; 0 if there are none."""
     counts = np.diff(offsets)
     weights = np.repeat(1.0 / np.maximum(counts, 1), counts)
-    means: Floats = sp.csr_array((weights, members, offsets), shape=(len(counts), len(vectors))) @ vectors
-    return means
+    return sp.csr_array((weights, members, offsets), shape=(len(counts), len(vectors))) @ vectors
 
 
 def _lengths(vectors: Floats) -> Floats:
     """Return the Euclidean length of each row without overflow in the squares."""
     peaks = np.abs(vectors).max(axis=1, initial=0.0)
     scaled = vectors / np.where(peaks > 0, peaks, 1.0)[:, None]
-    lengths: Floats = peaks * np.sqrt((scaled**2).sum(axis=1))
-    return lengths
+    return peaks * np.sqrt((scaled**2).sum(axis=1))
 
 
 def _standard(vectors: Floats) -> tuple[Floats, Floats]:
@@ -484,8 +482,7 @@ def _whitening(vectors: Floats) -> Floats:
     variances, axes = np.linalg.eigh(vectors.T @ vectors / len(vectors))
     has_variance = variances > _LEAST_VARIANCE * variances[-1]
     factors = np.divide(1.0, np.sqrt(np.abs(variances)), out=np.zeros_like(variances), where=has_variance)
-    matrix: Floats = axes * factors @ axes.T
-    return matrix
+    return axes * factors @ axes.T
 
 
 def _bin_edges(values: Floats, levels: Floats) -> Floats:

@@ -225,8 +225,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
     def _with(self, values: Mapping[str, Any]) -> Self:
         """Return a copy with other values of some parameters of a grid."""
-        copy: Self = clone(self).set_params(**values)
-        return copy
+        return clone(self).set_params(**values)
 
     def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
         """Compute all points of a grid of one-pass parameters, which are in the order of ``_one_pass``."""

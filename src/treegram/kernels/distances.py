@@ -245,8 +245,7 @@ def _default_kernel(graphs: Graphs) -> KernelSum:
 def _self_kernels(kernel: Any, graphs: Graphs) -> Floats:
     """Return the kernel of each graph with itself, after the transformers of a pipeline."""
     final, view = through_pipeline(kernel, graphs)
-    selves: Floats = final.diag(view)
-    return selves
+    return final.diag(view)
 
 
 def _distances(K: Floats, rows: Floats, columns: Floats) -> Floats:
@@ -254,5 +253,4 @@ def _distances(K: Floats, rows: Floats, columns: Floats) -> Floats:
     sums = rows[:, None] + columns
     squares = sums - 2.0 * K
     squares[squares <= _ROUNDING * sums] = 0.0
-    distances: Floats = np.sqrt(squares)
-    return distances
+    return np.sqrt(squares)

@@ -194,8 +194,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
 
     def _component_weights(self, coefficients: Floats) -> Floats:
         """Turn a linear model's coefficients of the columns into weights of the kernel with each chosen graph."""
-        weights: Floats = solve_triangular(self._factor.T, coefficients, lower=False)
-        return weights
+        return solve_triangular(self._factor.T, coefficients, lower=False)
 
 
 # -------------------------------------------------------------------- values of a fitted kernel on its own graphs

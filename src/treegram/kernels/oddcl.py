@@ -318,8 +318,7 @@ def tree_weights(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool) -> Flo
     elif rescale and lam < SMALLEST_LAM:
         exponents -= 1.0
     exponents *= 0.5 * np.log(float(lam))  # in place: these arrays are long
-    weights: Floats = np.exp(exponents, out=exponents)
-    return weights
+    return np.exp(exponents, out=exponents)
 
 
 def refuse_overflow(sizes: Floats, lam: float, depth: int) -> None:

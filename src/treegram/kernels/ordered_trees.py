@@ -44,8 +44,7 @@ class TreeView:
     @property
     def columns(self) -> Ints:
         """The code of each tree, as an index into ``phi.codes``."""
-        columns: Ints = self.phi.counts.indices
-        return columns
+        return self.phi.counts.indices
 
 
 @parameters
@@ -275,8 +274,7 @@ def _ranks(graphs: Graphs, tie_break: str) -> list[int]:
         return [0] * graphs.n_nodes
     vectors = np.asarray(graphs.attributes) + 0.0  # so that -0.0 is 0.0
     columns = vectors[:, ::-1] if tie_break == "colexicographic" else vectors
-    ranks: list[int] = np.unique(columns, axis=0, return_inverse=True)[1].ravel().tolist()
-    return ranks
+    return np.unique(columns, axis=0, return_inverse=True)[1].ravel().tolist()
 
 
 def _visited_trees(

@@ -199,8 +199,7 @@ class P2K(HasFeatures):
     def _raw_column_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Treat each node as its own graph: it contributes to the bins that it falls into."""
         alone = replace(view, n_graphs=graphs.n_nodes, graph_ids=np.arange(graphs.n_nodes))
-        contributions: Floats = sp.hstack(self._bin_counts(alone), format="csr") @ weights
-        return contributions
+        return sp.hstack(self._bin_counts(alone), format="csr") @ weights
 
     # ---------------------------------------------------------------- what is learned
 
@@ -290,8 +289,7 @@ def _densities(vectors: Floats, samples: Floats, covariance: Floats) -> Floats:
     x, y = (solve_triangular(root, rows.T, lower=True).T for rows in (vectors, samples))
     log_scale = np.log(root.diagonal()).sum() + 0.5 * len(root) * np.log(2 * np.pi)
     log_densities = -0.5 * cdist(x, y, "sqeuclidean") - log_scale
-    densities: Floats = np.exp(np.minimum(log_densities, LARGEST_LOG_DENSITY))
-    return densities
+    return np.exp(np.minimum(log_densities, LARGEST_LOG_DENSITY))
 
 
 # -------------------------------------------------------------------- what spreads, and the bins that it falls into

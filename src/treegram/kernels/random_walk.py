@@ -189,8 +189,7 @@ class RandomWalk(ExplicitKernel):
     def _weights(self, steps: Ints, decays: Sequence[float], scale: float = 1.0) -> Floats:
         """Return the weights of walks by their steps, for each decay, if numbers of walks are divided by scale ** steps."""
         logs = steps * np.log(np.array(decays, float) * scale**2)[:, None]
-        weights: Floats = np.exp(logs - gammaln(steps + 1.0) if self.kind == "exponential" else logs)
-        return weights
+        return np.exp(logs - gammaln(steps + 1.0) if self.kind == "exponential" else logs)
 
     def _extent(self, graphs: Graphs, decay: float) -> tuple[float, int]:
         """Return a bound on all eigenvalues, and the number of steps after which the rest is below rounding; raise if it never is.

@@ -181,8 +181,7 @@ class StatisticsKernel(GraphKernel):
         """Return distances in units of the mean distance."""
         if not self.mean_distance_:
             return np.zeros((len(left), len(right)))
-        distances: Floats = cdist(left, right, "cityblock") / self.mean_distance_
-        return distances
+        return cdist(left, right, "cityblock") / self.mean_distance_
 
     def _self_sums(self, view: StatisticRows) -> Floats:
         return np.tile(view.has_data.astype(np.float64), (len(view.widths), 1))

@@ -214,8 +214,7 @@ class WLOA(WL):
 def _entry_keys(counts: sp.csr_matrix, graph_ids: Ints, colors: Ints, n_colors: int | None = None) -> Ints:
     """Return one number for the graph and the color of each entry, from the graphs of the rows and the colors of the columns."""
     width = len(colors) if n_colors is None else n_colors
-    keys: Ints = np.repeat(graph_ids, np.diff(counts.indptr)) * width + colors[counts.indices]
-    return keys
+    return np.repeat(graph_ids, np.diff(counts.indptr)) * width + colors[counts.indices]
 
 
 def _unfold(colors: ColorFeatures) -> UnfoldedColors:

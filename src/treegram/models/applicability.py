@@ -194,8 +194,7 @@ def fitted_selves(kernel: Any) -> Floats:
     """Return the kernel of each fitted graph with itself."""
     final = split_pipeline(kernel)[1]
     if final._self_kernels is None:
-        selves: Floats = final._selves(final._fitted)
-        return selves
+        return final._selves(final._fitted)
     return np.where(final._self_kernels.reshape(-1) > 0, 1.0, 0.0)
 
 
@@ -215,5 +214,4 @@ def _unseen_colors(fitted: Graphs, graphs: Graphs) -> Floats:
 
 def _share_by_graph(graphs: Graphs, is_unseen: NDArray[np.bool_]) -> Floats:
     counts = np.bincount(graphs.graph_ids[is_unseen], minlength=len(graphs))
-    shares: Floats = counts / np.maximum(graphs.sizes, 1)
-    return shares
+    return counts / np.maximum(graphs.sizes, 1)

@@ -259,8 +259,7 @@ def predict_by_mean(Y: Floats, weights: Floats) -> Floats:
     """Return the leave-one-out predictions of a model that knows no graphs: for each, the mean target of the others."""
     mean = np.average(Y, axis=0, weights=weights)
     others = np.maximum(weights.sum() - weights, 1e-9 * weights.sum())
-    predictions: Floats = mean - (weights / others)[:, None] * (Y - mean)
-    return predictions
+    return mean - (weights / others)[:, None] * (Y - mean)
 
 
 def learned_nothing(predictions: Floats, Y: Floats, weights: Floats) -> bool:
@@ -326,8 +325,7 @@ def stack(loo_predictions: Sequence[Floats], Y: Floats, weights: Floats) -> Floa
     shares = nnls(triangle[:, :-1], triangle[:, -1])[0]
     if not shares.any():  # no model is better than predicting 0: keep the one with the smallest error
         shares[np.argmin([((columns[:, -1] - column) ** 2).sum() for column in columns[:, :-1].T])] = 1.0
-    normalized: Floats = shares / shares.sum()
-    return normalized
+    return shares / shares.sum()
 
 
 # -------------------------------------------------------------------- classes
@@ -367,8 +365,7 @@ def fit_bias(decisions: Floats, codes: Ints, weights: Floats) -> Floats:
 
     start = np.zeros(1 + decisions.shape[1])
     bounds = [_LOG_TEMPERATURES, *[(-2.0, 2.0)] * decisions.shape[1]]
-    bias: Floats = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x[1:]
-    return bias
+    return minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x[1:]
 
 
 def fit_temperature(decisions: Floats, codes: Ints, weights: Floats) -> float:

@@ -501,8 +501,7 @@ def weigh_classes(
             raise ValueError(f"class_weight names {unknown[0]!r}, which is not a class; the classes are {classes}.")
         named = {name: weight for name, weight in class_weight.items() if name in classes[present]}
     of_class[present] = compute_class_weight(named, classes=classes[present], y=classes[codes[train]])
-    weights: Floats = of_class[codes] * (1.0 if sample_weight is None else sample_weight)
-    return weights
+    return of_class[codes] * (1.0 if sample_weight is None else sample_weight)
 
 
 def check_numbers(targets: NDArray[Any]) -> Floats:

@@ -313,8 +313,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         return self._probabilities(self._decide(X))
 
     def _probabilities(self, decisions: Floats) -> Floats:
-        probabilities: Floats = softmax(all_classes(decisions) / self.temperature_, axis=1)
-        return probabilities
+        return softmax(all_classes(decisions) / self.temperature_, axis=1)
 
     def _decide(self, X: Any) -> Floats:
         """Return the decisions, (n_graphs, n_outputs)."""
@@ -347,8 +346,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     @property
     def _coefficients(self) -> list[Floats]:
         """The coefficients of the fitted graphs of each kernel or, in a linear model, of the columns of each block."""
-        coefficients: list[Floats] = self.coefs_ if hasattr(self, "coefs_") else self.dual_coefs_
-        return coefficients
+        return self.coefs_ if hasattr(self, "coefs_") else self.dual_coefs_
 
     @property
     def _parts(self) -> list[tuple[Any, Floats]]:

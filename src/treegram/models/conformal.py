@@ -118,8 +118,7 @@ class PredictsIntervals(_Calibrated):
 
     def _errors(self, X: Any, targets: NDArray[Any]) -> Floats:
         mean, unit = self._mean_and_unit(X)
-        errors: Floats = np.abs(self._to_scale(check_numbers(targets)) - mean) / unit
-        return errors
+        return np.abs(self._to_scale(check_numbers(targets)) - mean) / unit
 
     def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
         """Return predictions on the scale of the targets, and the unit of their errors, which is above 0."""
@@ -163,8 +162,7 @@ class PredictsSets(_Calibrated):
         unknown = np.flatnonzero(self.classes_[codes] != targets)
         if len(unknown):
             raise ValueError(f"y[{unknown[0]}] is {targets[unknown[0]]!s}, which is not one of the fitted classes.")
-        errors: Floats = -self._class_scores(X)[np.arange(len(codes)), codes]
-        return errors
+        return -self._class_scores(X)[np.arange(len(codes)), codes]
 
     def _class_scores(self, X: Any) -> Floats:
         """Return a score for each graph and class, higher for likelier classes, (n_graphs, n_classes)."""

@@ -46,8 +46,7 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         numbers = self._to_scale(numbers)
         self.intercept_ = float(np.average(numbers, weights=weights))
         self._unit = float(np.sqrt(np.average((numbers - self.intercept_) ** 2, weights=weights))) or 1.0
-        z: Floats = (numbers - self.intercept_) / self._unit
-        return z
+        return (numbers - self.intercept_) / self._unit
 
     def _normal_scores(self, numbers: Floats, weights: Floats | None = None) -> Floats:
         """Return normal scores of the targets, which suit any targets; the plain numbers, normalized, if they stay plain."""
@@ -82,8 +81,7 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         coefficients = self.dual_coef_ / self._unit
         spreads = np.sqrt(np.maximum(self.scale_ * diagonal, _TINY))
         self.calibration_ = np.sort(np.abs(coefficients) / spreads)
-        errors: Floats = coefficients / diagonal
-        return errors
+        return coefficients / diagonal
 
     @overload
     def predict(self, X: Any, return_std: Literal[False] = False) -> Floats: ...  # noqa: FBT002
@@ -133,8 +131,7 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
 
     def _variance_left(self, rows: Floats, prior: Floats) -> Floats:
         """Return the variances that the fitted graphs leave to others, without noise; their scale is that of the kernels."""
-        left: Floats = prior - ((rows @ self._half_inverse) ** 2).sum(axis=1)
-        return left
+        return prior - ((rows @ self._half_inverse) ** 2).sum(axis=1)
 
     def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
         """Return the variances that are left to graphs, and to fitted graphs when they are left out; their scale does not matter."""

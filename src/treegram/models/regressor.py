@@ -360,5 +360,4 @@ def learn_weights(grams: Sequence[Floats], z: Floats, weights: Floats) -> Floats
     start = np.append(np.full(n_kernels, center), np.log(FIRST_NOISE))
     options = {"maxiter": MAX_ROUNDS}
     best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[BOUNDS] * len(start), options=options)
-    of_kernels: Floats = np.exp(best.x[:-1])
-    return of_kernels
+    return np.exp(best.x[:-1])

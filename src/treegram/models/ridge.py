@@ -229,13 +229,11 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
         """
         check_is_fitted(self)
         if hasattr(self, "estimators_"):
-            columns: Floats = self._predict_columns(X)
-            return columns
+            return self._predict_columns(X)
         return self._from_scale(self._predict_on_scale(X))
 
     def _predict_on_scale(self, X: Any) -> Floats:
-        predicted: Floats = self.kernel_.transform(X) @ self.dual_coef_ + self.intercept_
-        return predicted
+        return self.kernel_.transform(X) @ self.dual_coef_ + self.intercept_
 
     def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
         mean = self._predict_on_scale(X)
@@ -300,8 +298,7 @@ def _ridge_coefficients(K: Floats, y: Floats, alphas: Floats, weights: Floats | 
     values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
     products = vectors.T @ (roots * y.T).T
     shrunk = vectors @ (products.reshape(len(y), -1) / (np.maximum(values, 0.0)[:, None] + alphas))
-    coefficients: Floats = roots[:, None] * shrunk
-    return coefficients
+    return roots[:, None] * shrunk
 
 
 def _predict_left_out(K: Floats, targets: Sequence[Floats], alphas: Floats, weights: Floats | None) -> list[Floats]:

@@ -136,8 +136,7 @@ def check_gram(X: Any) -> Floats:
 def _check_matrix(X: Any) -> Floats:
     if isinstance(X, Graphs):
         raise ParameterError("X must be a matrix with kernel='precomputed'; got graphs. For graphs, use a kernel.")
-    matrix: Floats = check_array(X, dtype=np.float64, ensure_min_samples=0, ensure_min_features=0, input_name="X")
-    return matrix
+    return check_array(X, dtype=np.float64, ensure_min_samples=0, ensure_min_features=0, input_name="X")
 
 
 # -------------------------------------------------------------------- kernels of the user

@@ -52,16 +52,14 @@ class TargetScale:
         """Return the targets at positions of the scale."""
         inside = np.clip(scaled, self.scaled[0], self.scaled[-1])
         beyond = scaled - inside
-        targets: Floats = self._curve(inside) + np.where(beyond < 0, self.slopes[0], self.slopes[1]) * beyond
-        return targets
+        return self._curve(inside) + np.where(beyond < 0, self.slopes[0], self.slopes[1]) * beyond
 
     def slope(self, scaled: Floats) -> Floats:
         """Return targets per unit of the scale at positions of the scale."""
         inside = self._curve(np.clip(scaled, self.scaled[0], self.scaled[-1]), 1)
-        slopes: Floats = np.where(
+        return np.where(
             scaled < self.scaled[0], self.slopes[0], np.where(scaled > self.scaled[-1], self.slopes[1], inside)
         )
-        return slopes
 
     def transform(self, targets: Floats) -> Floats:
         """Return the positions of targets on the scale: the inverse of `inverse`."""
