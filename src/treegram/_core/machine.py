@@ -44,9 +44,8 @@ def _free_bytes() -> float:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
         limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        stat = dict(
-            line.split() for line in Path("/sys/fs/cgroup/memory.stat").read_text(encoding="ascii").splitlines()
-        )
+        statistics = Path("/sys/fs/cgroup/memory.stat").read_text(encoding="ascii")
+        stat = dict(line.split() for line in statistics.splitlines())
         free += [float(limit) - int(stat["anon"])] if limit != "max" else []  # file caches are freed on demand
     except (OSError, ValueError, KeyError, IndexError):  # not Linux, or no container
         pass

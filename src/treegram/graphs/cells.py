@@ -175,9 +175,8 @@ def table_of(data: Any, name: str) -> CellTable:
         raise InvalidGraphError(
             f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(data).__name__}."
         )
-    names = getattr(data, "column_names", None) or getattr(
-        data, "columns", data
-    )  # the ``columns`` of Arrow are no names
+    # The ``columns`` of Arrow are no names.
+    names = getattr(data, "column_names", None) or getattr(data, "columns", data)
     columns = {str(column): as_column(data[column], str(column)) for column in names}
     lengths = set(map(len, columns.values()))
     if len(lengths) > 1:
@@ -376,10 +375,8 @@ def _check_texts(
     """Refuse a column that mixes numbers and text, or writes numbers with decimal commas."""
     text = next(i for i, number in enumerate(numbers) if number is None)
     number = next((i for i, number in enumerate(numbers) if number is not None), None)
-    has_comma = all(
-        parsed is not None or _DECIMAL_COMMA.fullmatch(str(cell)) for cell, parsed in zip(cells, numbers, strict=True)
-    )
-    if has_comma:
+    texts = [str(cell) for cell, parsed in zip(cells, numbers, strict=True) if parsed is None]
+    if all(map(_DECIMAL_COMMA.fullmatch, texts)):
         raise error(
             f"{where(text)}: the column {name!r} has {cells[text]!r:.60}, a number with a decimal comma. Write it with a point."
         )

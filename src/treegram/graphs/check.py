@@ -309,9 +309,8 @@ def parse_label(text: str, where: str) -> Hashable:
         label = plain_label(json.loads(text))
         check_label(label, "label", 0)
     except (ValueError, RecursionError):
-        raise DatasetError(
-            f'{where}: expected a label as JSON, such as "C", 2.5 or ["C", 1]; got {text[:60]!r}.'
-        ) from None
+        examples = '"C", 2.5 or ["C", 1]'
+        raise DatasetError(f"{where}: expected a label as JSON, such as {examples}; got {text[:60]!r}.") from None
     return label
 
 

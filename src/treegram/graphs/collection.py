@@ -593,14 +593,8 @@ _CONSTRUCTORS: dict[str, Callable[[Any], bool]] = {
         or (isinstance(item, list | tuple) and 1 <= len(item) <= 3 and isinstance(item[:2][-1], Mapping))
     ),
 }
-_SINGLE = (
-    "adj",
-    "get_edgelist",
-    "num_nodes",
-    "GetAtoms",
-    "columns",
-    "tocsr",
-)  # one of these means one graph or table, not a list
+# Members of a single graph or table: what has one of these is not a list.
+_SINGLE = ("adj", "get_edgelist", "num_nodes", "GetAtoms", "columns", "tocsr")
 _FILES = "load_tu, load_parquet or load_molecules for files, or Graphs.from_pdb for protein structures"
 # Constructors that take other things, by the first part of the name of the module of a type.
 _OTHERS = {

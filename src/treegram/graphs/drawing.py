@@ -181,9 +181,8 @@ def hop_layout(graph: Graphs) -> Floats:
     np.fill_diagonal(weights, 0.0)
     inverse = np.linalg.inv(np.diag(weights.sum(axis=1)) - weights + 1.0 / n)  # the pseudoinverse, up to a translation
     # Nodes with equal distances to all others would start at the same place and never separate.
-    positions = scale_classically(hops)[0] + 0.05 * np.column_stack(
-        [np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))]
-    )
+    shifts = np.column_stack([np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))])
+    positions = scale_classically(hops)[0] + 0.05 * shifts
     for _ in range(_STEPS):
         gaps = squareform(pdist(positions))
         pull = weights * hops / np.where(gaps > 1e-9, gaps, np.inf)

@@ -53,6 +53,5 @@ def _unpack(packed: Any) -> list[str]:
     is_valid = (lengths >= 0).all() and (lengths <= len(data)).all()  # so that the sum does not overflow
     if not is_valid or not 0 <= len(data) - int(lengths.sum()) < 8:
         raise InvalidGraphError("The lengths of names do not fit their bytes.")
-    return [
-        data[end - length : end].decode("utf-8", "surrogatepass") for end, length in zip(ends, lengths, strict=True)
-    ]
+    spans = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+    return [data[span].decode("utf-8", "surrogatepass") for span in spans]

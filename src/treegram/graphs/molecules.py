@@ -209,14 +209,8 @@ def _label_bond(bond: Any) -> str:
 
 
 _ESTATE = ("MaxAbsEStateIndex", "MaxEStateIndex", "MinAbsEStateIndex", "MinEStateIndex")
-_PROPERTIES = (
-    "donor",
-    "acceptor",
-    "positive",
-    "negative",
-    "hydrophobe",
-    "aromatic",
-)  # of points of the ErG fingerprint
+# Of points of the ErG fingerprint.
+_PROPERTIES = ("donor", "acceptor", "positive", "negative", "hydrophobe", "aromatic")
 _ERG_DISTANCES = 15
 
 

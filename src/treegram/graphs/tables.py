@@ -168,21 +168,19 @@ class TableGraphs(Source):
 
 def choose_columns(options: TableGraphs, nodes: CellTable, edges: CellTable, targets: object = None) -> dict[str, Any]:
     """Return the parameters that name columns, where the defaults leave them to the tables."""
-    chosen: dict[str, Any] = {}
+    selected: dict[str, Any] = {}
     for table, label, attributes, *ids in (
         (nodes, "label", "attributes", options.graph, options.node, targets),
         (edges, "edge_label", "edge_attributes", options.graph, options.source, options.target),
     ):
-        chosen[label] = getattr(options, label)
-        if chosen[label] is True:
-            chosen[label] = "label" if "label" in table else None
+        selected[label] = getattr(options, label)
+        if selected[label] is True:
+            selected[label] = "label" if "label" in table else None
         if getattr(options, attributes) is True:
-            used = {str(name).lower() for name in (*ids, chosen[label])}
-            numbers = [
-                name for name, cells in table.columns.items() if name.lower() not in used and holds_numbers(cells)
-            ]
-            chosen[attributes] = numbers or None
-    return chosen
+            used = {str(name).lower() for name in (*ids, selected[label])}
+            unused = {name: cells for name, cells in table.columns.items() if name.lower() not in used}
+            selected[attributes] = [name for name, cells in unused.items() if holds_numbers(cells)] or None
+    return selected
 
 
 def read_tables(

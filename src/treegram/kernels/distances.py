@@ -22,7 +22,7 @@ from treegram.graphs.transforms import DropAttributes, ScaleAttributes
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import split_pipeline, through_pipeline
 from treegram.kernels.kernel_sum import KernelSum
-from treegram.kernels.registry import KERNELS
+from treegram.kernels.registry import kernel_by_name
 from treegram.kernels.statistics_kernel import StatisticsKernel
 from treegram.kernels.wl import WLCL, WLOA
 from treegram.pairsum.tiles import inverse_roots
@@ -221,14 +221,10 @@ def kernel_or_default(kernel: Any, graphs: Graphs) -> Any:
     """Return a copy of a kernel, the kernel of this name or, for None, the default for these graphs."""
     if kernel is None:
         return _default_kernel(graphs)
-    if not isinstance(kernel, str):
-        split_pipeline(kernel)
-        return clone(kernel)
-    if kernel not in KERNELS:
-        raise ParameterError(
-            f"kernel {kernel!r} is unknown{suggest(kernel, KERNELS) or '. Known are ' + ', '.join(KERNELS)}"
-        )
-    return KERNELS[kernel]()
+    if isinstance(kernel, str):
+        return kernel_by_name(kernel)
+    split_pipeline(kernel)
+    return clone(kernel)
 
 
 def _default_kernel(graphs: Graphs) -> KernelSum:

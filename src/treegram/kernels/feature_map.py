@@ -33,9 +33,8 @@ from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, s
 from treegram.structure.features import Features
 
 DenseOrSparse: TypeAlias = Floats | sp.csr_matrix
-NamedFeatures: TypeAlias = tuple[
-    tuple[sp.csr_matrix, ...], Callable[[int], str]
-]  # for each output; the name of a column
+# A matrix for each output, and the name of a column.
+NamedFeatures: TypeAlias = tuple[tuple[sp.csr_matrix, ...], Callable[[int], str]]
 
 
 @parameters
@@ -317,9 +316,8 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
 
 def graphs_of_each_label(graphs: Graphs) -> Graphs:
     """Return the first graph with each label; the first with nodes for graphs without labels."""
-    nodes = (
-        np.arange(min(graphs.n_nodes, 1)) if graphs.labels is None else np.unique(graphs.labels, return_index=True)[1]
-    )
+    labels = np.zeros(graphs.n_nodes) if graphs.labels is None else graphs.labels
+    nodes = np.unique(labels, return_index=True)[1]
     return graphs[np.unique(graphs.graph_ids[nodes])]
 
 

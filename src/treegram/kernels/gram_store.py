@@ -125,9 +125,8 @@ def _record(kernel: Any, graphs: Graphs, chunk: int, dtype: str) -> dict[str, An
         raise ParameterError(
             f"kernel of gram_to_zarr must not have functions as parameters, which a store cannot record; got {kernel!r}."
         )
-    digest = digest_graphs(
-        graphs, leave_out=("targets", "graph_names", "node_names", "positions")
-    )  # which change no value
+    without_values = ("targets", "graph_names", "node_names", "positions")  # that a kernel does not see
+    digest = digest_graphs(graphs, leave_out=without_values)
     return {"kernel": text, "graphs": digest, "n_graphs": len(graphs), "chunk": chunk, "dtype": dtype}
 
 

@@ -16,14 +16,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from treegram._core.machine import require_gram
 from treegram._core.params import check_value
 from treegram._core.text import suggest
 from treegram._core.types import Floats
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs
-from treegram.kernels.input_checks import check_like_fitted
-from treegram.pairsum.tiles import complete_gram, normalize_gram
 
 Grid: TypeAlias = Mapping[str, Sequence[Any]]
 
@@ -68,43 +65,6 @@ def grid_points(kernel: Any, X: Graphs, param_grid: Grid, X_new: Graphs | None =
             computed[tuple(at[name] for name in param_grid)] = point
     points = zip(grid_params(param_grid), grid_positions(param_grid), strict=True)
     return [replace(computed[at], params=params) for params, at in points]
-
-
-def one_pass(kernel: Any, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
-    """Compute all points of a grid of one-pass parameters of a kernel, which are in the order of ``_one_pass``."""
-    grid = {**kernel._single_grid(), **param_grid}
-    points = grid_params(param_grid)
-    require_gram(len(points), len(X) + len(X_new), len(X))
-    check_like_fitted(kernel, X_new, X)
-    n, order = len(points), np.arange(len(points))
-    if kernel._adds_up:
-        ((name, values),) = grid.items()
-        steps, order = np.unique(np.asarray(values), return_inverse=True)
-        n, grid = len(steps), {name: steps.tolist()}
-    add_up = _cumulate if kernel._adds_up else np.asarray
-    worker = clone(kernel)
-    worker._learn(X, grid)
-    fitted = worker._describe(X, grid)
-    grams = add_up(worker._pair_sums(fitted, None).reshape(n, len(X), len(X)))
-    selves = kernel._finite(np.einsum("...ii->...i", grams).copy())
-    complete_gram(grams, selves, normalize=kernel.normalize)
-    rows, new_selves = np.empty((n, 0, len(X))), np.empty((n, 0))
-    if len(X_new):
-        new = worker._describe(X_new, grid)
-        rows = add_up(worker._pair_sums(new, fitted).reshape(n, len(X_new), len(X)))
-        new_selves = kernel._finite(add_up(worker._self_sums(new).reshape(n, len(X_new))))
-        if kernel.normalize:
-            normalize_gram(rows, new_selves, selves, normalize=kernel.normalize)
-            new_selves = np.where(new_selves > 0, 1.0, 0.0)
-    return [GridPoint(params, grams[i], rows[i], new_selves[i]) for params, i in zip(points, order, strict=True)]
-
-
-def _cumulate(sums: Floats) -> Floats:
-    """Turn what each point of a grid adds to the one before, along the first axis, into totals, in place."""
-    if len(sums) > 1:
-        with np.errstate(over="ignore", invalid="ignore"):  # entries below a symmetric matrix's diagonal are arbitrary
-            np.cumsum(sums, axis=0, out=sums)
-    return sums
 
 
 def grid_positions(grid: Grid) -> list[tuple[int, ...]]:

@@ -183,7 +183,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         self.kernel_.fit(graphs)
         n_most = min(self.n_components, len(graphs))
         require_rows(len(graphs), float(len(graphs)) * n_most, 2)  # twice while they grow
-        selves, rng = _self_kernels(final), check_random_state(self.random_state)
+        selves, rng = final._fitted_diag, check_random_state(self.random_state)
         square, columns = partial(_square, final), partial(_columns, final)
         positions, rows, rest = pivoted_cholesky(selves, square, columns, n_most, rng, smallest=SMALLEST)
         final._keep(positions)
@@ -198,13 +198,6 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
 
 
 # -------------------------------------------------------------------- values of a fitted kernel on its own graphs
-
-
-def _self_kernels(kernel: GraphKernel) -> Floats:
-    """Return the kernel of each fitted graph with itself, as ``diag`` does."""
-    if kernel._self_kernels is None:
-        return kernel._selves(kernel._fitted)
-    return (kernel._self_kernels > 0).astype(float)
 
 
 def _columns(kernel: GraphKernel, positions: Ints) -> Floats:

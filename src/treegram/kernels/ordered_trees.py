@@ -146,9 +146,8 @@ class OrderedTrees(GraphKernel):
     use_edge_labels: bool = False
 
     def _describe(self, graphs: Graphs, grid: Grid) -> TreeView:  # noqa: ARG002 (no one-pass parameters)
-        graph_ids, trees, phi = ordered_trees(
-            graphs, self.depth, tie_break=self.tie_break, **options_of(self, *TREE_OPTIONS)
-        )
+        options = options_of(self, "tie_break", *TREE_OPTIONS)
+        graph_ids, trees, phi = ordered_trees(graphs, self.depth, **options)
         if not rescales(self):
             refuse_overflow(phi.sizes, self.lam, self.depth)
         weights = weigh(phi, self.lam, graph_ids, rescale=rescales(self)).counts.data

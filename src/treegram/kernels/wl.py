@@ -318,9 +318,8 @@ class WLCL(NodePairKernel):
     def _spread_over_nodes(self, graphs: Graphs, features: Any, per_value: Floats) -> Floats:
         levels = np.zeros((self.n_iterations + 1, graphs.n_nodes, per_value.shape[1]))
         nodes = np.repeat(np.arange(graphs.n_nodes), np.diff(features.counts.indptr))
-        levels[features.iterations[features.counts.indices], nodes] = (
-            per_value  # a node has one color of each iteration
-        )
+        iterations = features.iterations[features.counts.indices]
+        levels[iterations, nodes] = per_value  # a node has one color of each iteration
         return spread_over_trees(graphs, levels)
 
     def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:

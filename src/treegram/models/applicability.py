@@ -87,9 +87,7 @@ class ComparesWithTraining:
     """Mixin for models on sums of kernels: how far new graphs are from the training graphs."""
 
     nearest_similarities_: Floats
-    _compared: ClassVar[tuple[str, ...]] = (
-        "nearest_similarities_",
-    )  # what `fit` measures, and files of older versions lack
+    _compared: ClassVar[tuple[str, ...]] = ("nearest_similarities_",)  # by `fit`; models on rows have none
 
     @abstractmethod
     def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
@@ -192,10 +190,7 @@ def class_support(similarities: Floats, codes: Ints, predicted: Ints) -> Floats:
 
 def fitted_selves(kernel: Any) -> Floats:
     """Return the kernel of each fitted graph with itself."""
-    final = split_pipeline(kernel)[1]
-    if final._self_kernels is None:
-        return final._selves(final._fitted)
-    return np.where(final._self_kernels.reshape(-1) > 0, 1.0, 0.0)
+    return split_pipeline(kernel)[1]._fitted_diag
 
 
 def _unseen_labels(fitted: Graphs, graphs: Graphs) -> Floats:

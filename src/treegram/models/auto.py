@@ -270,9 +270,8 @@ def learned_nothing(predictions: Floats, Y: Floats, weights: Floats) -> bool:
     """
     roots = np.sqrt(weights)[:, None]
     error, of_mean = (_error(roots * (p - Y), weights) for p in (predictions, predict_by_mean(Y, weights)))
-    return (
-        error >= max(_NOTHING[0], 1.0 - _NOTHING[1] / len(Y)) * of_mean > 0
-    )  # a constant target leaves nothing to learn
+    least = max(_NOTHING[0], 1.0 - _NOTHING[1] / len(Y)) * of_mean
+    return error >= least > 0  # a constant target leaves nothing to learn
 
 
 def warn_of_nothing(answer: str) -> None:

@@ -441,9 +441,8 @@ def check_strengths(name: str, values: Any) -> Floats:
 def check_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """Return the sorted classes and the code of each graph's class; warn if the targets look like those of a regression."""
     if labels.dtype.kind == "f":
-        _check_each(
-            labels, np.abs(labels) <= _MOST_EXACT, "a class that is a number must be finite and at most 2^53 in size"
-        )
+        rule = "a class that is a number must be finite and at most 2^53 in size"
+        _check_each(labels, np.abs(labels) <= _MOST_EXACT, rule)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # there is a clearer one below
         if type_of_target(labels).startswith("continuous"):

@@ -218,9 +218,8 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         self.alphas_ = np.array([model.alpha for model in models])
         self.dual_coefs_ = [w * model.coefficients for w, model in zip(self.weights_, models, strict=True)]
         shares = [w / (float(member.selves.mean()) or 1.0) for w, member in zip(self.weights_, fitted, strict=True)]
-        rows, selves = (
-            sum(map(np.multiply, shares, parts)) for parts in zip(*((m.rows, m.selves) for m in fitted), strict=True)
-        )
+        rows = sum(share * member.rows for share, member in zip(shares, fitted, strict=True))
+        selves = sum(share * member.selves for share, member in zip(shares, fitted, strict=True))
         similarities = left_out_similarities(rows, selves)
         self.nearest_similarities_ = np.sort(similarities.max(axis=1))
         self.intercept_ = self.weights_ @ [model.intercept for model in models]

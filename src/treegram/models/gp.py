@@ -41,21 +41,19 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         self._forget()  # type: ignore[attr-defined]
         return graphs, numbers
 
-    def _normalize(self, numbers: Floats, weights: Floats | None = None) -> Floats:
+    def _normalize(self, numbers: Floats, weights: Floats) -> Floats:
         """Return the targets on their scale, minus their mean, divided by their standard deviation."""
         numbers = self._to_scale(numbers)
         self.intercept_ = float(np.average(numbers, weights=weights))
         self._unit = float(np.sqrt(np.average((numbers - self.intercept_) ** 2, weights=weights))) or 1.0
         return (numbers - self.intercept_) / self._unit
 
-    def _normal_scores(self, numbers: Floats, weights: Floats | None = None) -> Floats:
+    def _normal_scores(self, numbers: Floats, weights: Floats) -> Floats:
         """Return normal scores of the targets, which suit any targets; the plain numbers, normalized, if they stay plain."""
         self._use_scale(target_scale(numbers, 1.0 if self.target_transform is None else 0.0))
         return self._normalize(numbers, weights)
 
-    def _blend(
-        self, numbers: Floats, predict: Callable[[Floats], tuple[Floats, Floats]], weights: Floats | None = None
-    ) -> Floats:
+    def _blend(self, numbers: Floats, predict: Callable[[Floats], tuple[Floats, Floats]], weights: Floats) -> Floats:
         """Choose the blend of normal scores and plain numbers by leave-one-out predictions; return normalized targets."""
         if self.target_scale_ is not None:
             scales, positions = zip(*blended_scales(numbers), strict=True)

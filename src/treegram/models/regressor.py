@@ -253,9 +253,8 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         self.blocks_, model = linear.fit_blocks(screening, self._row_candidates, Z, "squared")
         spreads = np.sqrt(np.average((model.left_out - Z) ** 2, axis=0, weights=weights))
         if blends:
-            left_out = [
-                (centers[k] + units[k] * model.left_out[:, k], units[k] * spreads[k]) for k in range(len(blends))
-            ]
+            means, deviations = centers + units * model.left_out, units * spreads
+            left_out = list(zip(means.T, deviations, strict=True))
             best = choose_scale(numbers, [scale for scale, _ in blends], left_out, weights)
             self._use_scale(blends[best][0])
         z, left_out_z = self._normalize(numbers, weights), model.left_out[:, best]

@@ -24,12 +24,12 @@ from sklearn.utils import check_array
 from treegram._core.bases import BaseEstimator, ClassifierMixin, RegressorMixin
 from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
-from treegram._core.text import counted, suggest
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs
 from treegram.kernels.grid import grid_points, parameter_names, split_pipeline, with_parameters
-from treegram.kernels.registry import AUTO, KERNELS, PRECOMPUTED
+from treegram.kernels.registry import AUTO, PRECOMPUTED, kernel_by_name
 
 Splits: TypeAlias = list[tuple[Ints, Ints]]
 ParamGrid: TypeAlias = Mapping[str, Sequence[Any]]
@@ -177,9 +177,7 @@ def _named_kernel(name: str) -> Any:
         )
     if name == PRECOMPUTED:
         raise ValueError("kernel 'precomputed' must be the only one, not in a list; it is for GraphSVC and GraphRidge.")
-    if name not in KERNELS:
-        raise ValueError(f"kernel {name!r} is unknown{suggest(name, KERNELS) or '. Known are ' + ', '.join(KERNELS)}")
-    return KERNELS[name]()
+    return kernel_by_name(name)
 
 
 def _names(kernels: list[Any]) -> list[str]:

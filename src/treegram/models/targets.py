@@ -57,9 +57,8 @@ class TargetScale:
     def slope(self, scaled: Floats) -> Floats:
         """Return targets per unit of the scale at positions of the scale."""
         inside = self._curve(np.clip(scaled, self.scaled[0], self.scaled[-1]), 1)
-        return np.where(
-            scaled < self.scaled[0], self.slopes[0], np.where(scaled > self.scaled[-1], self.slopes[1], inside)
-        )
+        below, above = scaled < self.scaled[0], scaled > self.scaled[-1]
+        return np.select([below, above], list(self.slopes), inside)
 
     def transform(self, targets: Floats) -> Floats:
         """Return the positions of targets on the scale: the inverse of `inverse`."""

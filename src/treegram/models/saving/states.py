@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRe
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
+from treegram._core.types import Floats
 from treegram.exceptions import ModelFileError
 from treegram.graphs.digest import digest_graphs
 from treegram.graphs.fields import fields_to_graphs, graphs_to_fields
@@ -124,9 +125,8 @@ def _kernel_state(kernel: GraphKernel) -> dict[str, Any]:
     return {"graphs": graphs_to_fields(graphs), "digest": digest, "self_kernels": _self_kernels(kernel)}
 
 
-def _self_kernels(kernel: GraphKernel) -> NDArray[np.float64]:
-    normalizing = kernel._self_kernels
-    return (kernel._self_sums(kernel._fitted) if normalizing is None else normalizing).reshape(-1)
+def _self_kernels(kernel: GraphKernel) -> Floats:
+    return kernel._selves(kernel._fitted) if kernel._self_kernels is None else kernel._self_kernels
 
 
 def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
             "was saved with, or fit the model again"
         )
     if kernel._self_kernels is not None:  # fit and fit_transform differ in the last bit: use the saved values
-        kernel._self_kernels = saved.reshape(kernel._self_kernels.shape)
+        kernel._self_kernels = saved
 
 
 # -------------------------------------------------------------------- rules
