@@ -31,13 +31,6 @@ if TYPE_CHECKING:
     from treegram.graphs import Graphs
 
 
-def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """Return the numbers start, start + 1, ... of all ranges, concatenated."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
-
-
 def stack_vectors(blocks: list[Floats], name: str) -> Floats:
     """Stack the vectors of all graphs, which must have the same length; graphs without rows fit any length."""
     full = [block for block in blocks if len(block)]

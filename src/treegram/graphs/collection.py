@@ -19,7 +19,7 @@ from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import check
-from treegram.graphs.build import check_collection, compress_edges, join_fields, ranges, stack_vectors
+from treegram.graphs.build import check_collection, compress_edges, join_fields, stack_vectors
 from treegram.graphs.from_libraries import FromLibraries
 
 
@@ -423,8 +423,8 @@ class Graphs(FromLibraries):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # as scikit-learn indexes objects with a shape
         numbers = self._graph_numbers(key)
-        nodes = ranges(self.offsets[:-1][numbers], self.sizes[numbers])
-        arcs = ranges(self.indptr[:-1][nodes], self.degrees[nodes])
+        nodes = _ranges(self.offsets[:-1][numbers], self.sizes[numbers])
+        arcs = _ranges(self.indptr[:-1][nodes], self.degrees[nodes])
         offsets = np.concatenate([[0], np.cumsum(self.sizes[numbers])])
         # Within a graph, neighbors keep their offset from the graph's first node.
         shift = np.repeat(offsets[:-1] - self.offsets[:-1][numbers], self.sizes[numbers])
@@ -574,6 +574,12 @@ def _encoded(name: str, labels: Any, length: int, things: str) -> dict[str, Any]
     """Return the fields of labels, which may be None: codes and values."""
     codes, values = (None, ()) if labels is None else check.encode_labels(labels, length, f"{name}s", things)
     return {f"{name}s": codes, f"{name}_values": values}
+
+
+def _ranges(starts: Ints, lengths: Ints) -> Ints:
+    """Return the numbers start, start + 1, ... of all ranges, concatenated."""
+    ends = np.cumsum(lengths)
+    return np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -114,7 +114,7 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         self._set_values(labels, _most_frequent(_edge_labels(graphs), self.max_labels), ends)
         self._attributes = _names(graphs.n_attributes, graphs.attribute_names, "")
         self._edge_attributes = _names(graphs.n_edge_attributes, graphs.edge_attribute_names, "edge_")
-        self._name_columns()
+        self._name_columns(graphs[:0])
         return self
 
     def _set_values(self, labels: CodedValues, edge_labels: CodedValues, edge_ends: CodedValues) -> None:
@@ -124,9 +124,9 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         self._edge_labels = _Shares("edge_label", edge_labels, self.max_labels)
         self._edge_ends = _Shares("edge", edge_ends, self.max_labels)
 
-    def _name_columns(self) -> None:
+    def _name_columns(self, no_graphs: Graphs) -> None:
         self.n_attributes_in_ = len(self._attributes)
-        self.feature_names_out_ = [name for names, _ in self._blocks(Graphs.from_edges([])) for name in names]
+        self.feature_names_out_ = [name for names, _ in self._blocks(no_graphs) for name in names]
 
     def transform(self, X: Any) -> Floats:
         """Compute the table.

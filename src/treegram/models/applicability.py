@@ -90,8 +90,8 @@ class ComparesWithTraining:
     _compared: ClassVar[tuple[str, ...]] = ("nearest_similarities_",)  # by `fit`; models on rows have none
 
     @abstractmethod
-    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
-        """Return the fitted kernels with their weights and their usual values on the diagonal, and the noise."""
+    def _summands(self) -> list[tuple[Any, float, float]]:
+        """Return the fitted kernels with their weights and their usual values on the diagonal."""
 
     def applicability(self, X: Any) -> Applicability:
         """Compare graphs with the training graphs, and judge whether predictions can be expected to hold for them.
@@ -117,7 +117,7 @@ class ComparesWithTraining:
                 f"This {type(self).__name__} is a linear model on rows of features, as it is for more than 10,000 graphs, and "
                 "keeps no training graphs to compare with."
             )
-        graphs, kernels = as_graphs(X), self._sum()[0]
+        graphs, kernels = as_graphs(X), self._summands()
         rows, (selves, prior) = self._rows(graphs), self._selves(graphs)
         fitted = sum((weight * fitted_selves(kernel) for kernel, weight, _ in kernels), np.zeros(1))
         similarities = np.round(rows * inverse_roots(selves)[:, None] * inverse_roots(fitted), _DIGITS)
@@ -142,13 +142,13 @@ class ComparesWithTraining:
 
     def _rows(self, graphs: Graphs) -> Floats:
         """Return the sum of the kernels with the fitted graphs."""
-        kernels = self._sum()[0]
-        return sum((weight * kernel.transform(graphs) for kernel, weight, _ in kernels), np.zeros((len(graphs), 1)))
+        products = (weight * kernel.transform(graphs) for kernel, weight, _ in self._summands())
+        return sum(products, np.zeros((len(graphs), 1)))
 
     def _selves(self, graphs: Graphs) -> tuple[Floats, Floats]:
         """Return the sum of the kernels of each graph with itself, as it is, and with usual values where a kernel is 0."""
         selves, prior = np.zeros(len(graphs)), np.zeros(len(graphs))
-        for kernel, weight, usual in self._sum()[0]:
+        for kernel, weight, usual in self._summands():
             final, view = through_pipeline(kernel, graphs)
             of_graphs = final.diag(view)
             selves += weight * of_graphs

@@ -324,11 +324,9 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
                 decisions += kernel.transform(graphs) @ coefficients
         return decisions
 
-    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
+    def _summands(self) -> list[tuple[Any, float, float]]:
         units = [float(fitted_selves(kernel).mean()) or 1.0 for kernel in self.kernels_]
-        return [
-            (kernel, w / unit, unit) for kernel, w, unit in zip(self.kernels_, self.weights_, units, strict=True)
-        ], 0.0
+        return [(kernel, w / unit, unit) for kernel, w, unit in zip(self.kernels_, self.weights_, units, strict=True)]
 
     def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
         predicted = most_likely(self._decide(compared.graphs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, overload
@@ -31,6 +32,11 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
     intercept_: float  # the mean of the targets on their scale
     _unit: float  # their standard deviation
     dual_coef_: Floats
+
+    @property
+    @abstractmethod
+    def _noise(self) -> float:
+        """The ratio of the variance of the noise to that of the signal."""
 
     def _read_numbers(self, X: Any, y: Any) -> tuple[Graphs, Floats]:
         """Return the checked arguments of ``fit``."""
@@ -124,17 +130,17 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         means: Floats = rows @ self.dual_coef_ + self.intercept_
         if not with_std:
             return means, None
-        left = np.maximum(self._variance_left(rows, self._selves(graphs)[1]), 0.0) + self._sum()[1]
-        return means, self._unit * np.sqrt(self.scale_ * left)
+        variances = np.maximum(self._unexplained(rows, self._selves(graphs)[1]), 0.0) + self._noise
+        return means, self._unit * np.sqrt(self.scale_ * variances)
 
-    def _variance_left(self, rows: Floats, prior: Floats) -> Floats:
+    def _unexplained(self, rows: Floats, prior: Floats) -> Floats:
         """Return the variances that the fitted graphs leave to others, without noise; their scale is that of the kernels."""
         return prior - ((rows @ self._half_inverse) ** 2).sum(axis=1)
 
     def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
         """Return the variances that are left to graphs, and to fitted graphs when they are left out; their scale does not matter."""
-        left = self._variance_left(compared.rows, compared.prior) + self._sum()[1]
-        return left, 1.0 / np.maximum((self._half_inverse**2).sum(axis=1), _TINY)
+        variances = self._unexplained(compared.rows, compared.prior) + self._noise
+        return variances, 1.0 / np.maximum((self._half_inverse**2).sum(axis=1), _TINY)
 
     def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
         mean, std = self._predict_on_scale(as_graphs(X), with_std=True)
@@ -276,8 +282,12 @@ class GraphGP(PredictsByProcess, KernelModel):
     def _make_score(self, data: Data) -> Score:
         return partial(_score_likelihoods, data=data, has_prior=self.target_transform is not None)
 
-    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
-        return [(self.kernel_, 1.0, self._prior)], self.best_params_["noise"]
+    def _summands(self) -> list[tuple[Any, float, float]]:
+        return [(self.kernel_, 1.0, self._prior)]
+
+    @property
+    def _noise(self) -> float:
+        return self.best_params_["noise"]
 
 
 # -------------------------------------------------------------------- likelihoods

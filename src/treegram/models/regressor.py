@@ -301,16 +301,19 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     def _blocks(self) -> list[tuple[Any, Floats]]:
         return list(zip(self.blocks_, self.coefs_, strict=True))
 
-    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
-        factors = self.weights_ / self._priors
-        return list(zip(self.kernels_, factors, self._priors, strict=True)), self.noise_
+    def _summands(self) -> list[tuple[Any, float, float]]:
+        return list(zip(self.kernels_, self.weights_ / self._priors, self._priors, strict=True))
+
+    @property
+    def _noise(self) -> float:
+        return self.noise_
 
     def _decision_parts(self) -> DecisionParts:
         self._check_one_target()
         if hasattr(self, "blocks_"):
             parts = self._blocks()
         else:
-            parts = [(kernel, factor * self.dual_coef_[:, None]) for kernel, factor, _ in self._sum()[0]]
+            parts = [(kernel, factor * self.dual_coef_[:, None]) for kernel, factor, _ in self._summands()]
         return parts, np.array([self.intercept_]), ("prediction",)
 
 

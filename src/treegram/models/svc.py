@@ -19,6 +19,7 @@ from treegram._core.bases import ClassifierMixin
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
+from treegram.kernels.grid import split_pipeline
 from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import all_classes
 from treegram.models.base import (
@@ -26,7 +27,6 @@ from treegram.models.base import (
     CrossValidatedModel,
     DecisionParts,
     check_classes,
-    flat_steps,
     weigh_classes,
 )
 from treegram.models.conformal import PredictsSets
@@ -250,7 +250,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         kernel, classes = self._kernel_on_graphs(), self.classes_.tolist()
         pairs = list(combinations(range(len(classes)), 2))
         starts = np.concatenate([[0], np.cumsum(self.n_support_)])
-        weights = np.zeros((len(flat_steps(kernel)[-1].graphs_), len(pairs)))
+        weights = np.zeros((len(split_pipeline(kernel)[1].graphs_), len(pairs)))
         for pair, (i, j) in enumerate(pairs):
             for code, row in ((i, j - 1), (j, i)):  # the row with the coefficients of a class against the other
                 members = slice(starts[code], starts[code + 1])

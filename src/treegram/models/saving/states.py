@@ -22,6 +22,7 @@ from sklearn.svm import LinearSVC
 
 from treegram._core.types import Floats
 from treegram.exceptions import ModelFileError
+from treegram.graphs import Graphs
 from treegram.graphs.digest import digest_graphs
 from treegram.graphs.fields import fields_to_graphs, graphs_to_fields
 from treegram.graphs.statistics import CodedValues, GraphStatistics
@@ -275,7 +276,7 @@ def _restore_map(features: Any) -> None:
 def _restore_statistics(statistics: Any) -> None:
     """Give the most frequent values of a GraphStatistics their columns again."""
     statistics._set_values(*statistics._values)
-    statistics._name_columns()
+    statistics._name_columns(Graphs.concatenate([]))
 
 
 def _check_coefficients(model: Any) -> None:
