@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import chain, combinations_with_replacement
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -41,6 +41,10 @@ from treegram.graphs.tables import list_names
 from treegram.graphs.transforms import Source, make_source
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
+
+Groups: TypeAlias = tuple[
+    Floats, list[str]
+]  # the user's groups of graph attributes side by side, and the names of columns
 
 _SHOWN = 60  # characters of a molecule in a message
 _LONGEST_REASON = 200  # characters of RDKit's own text
@@ -498,13 +502,13 @@ class Converted:
     valid: dict[int, tuple[Record, _MoleculeGraph]]
     invalid: dict[int, str]
 
-    def graphs(self, targets: NDArray[Any] | None = None, groups: _Groups | None = None) -> Graphs:
-        """Return the collection; targets and the user's groups of graph attributes have a row for each record."""
+    def graphs(self, targets: NDArray[Any] | None = None, groups: Groups | None = None) -> Graphs:
+        """Return the collection; targets and the columns of the user's groups have a row for each record."""
         transformer, items, positions = self.transformer, [item for _, item in self.valid.values()], list(self.valid)
         names = _descriptor_columns(_as_tuple(transformer.descriptors))
         columns = np.array([item.descriptors for item in items]).reshape(len(items), len(names))
         if groups is not None:
-            columns, names = np.hstack([columns, groups.columns[positions]]), [*names, *groups.names]
+            columns, names = np.hstack([columns, groups[0][positions]]), [*names, *groups[1]]
         return Graphs.from_edges(
             [np.array(item.edges, dtype=np.int64).reshape(-1, 2) for item in items],
             n_nodes=[len(item.labels) for item in items],
@@ -517,13 +521,6 @@ class Converted:
             graph_attributes=columns if names else None,
             graph_attribute_names=names or None,
         )
-
-
-class _Groups(NamedTuple):
-    """Named groups of graph attributes, side by side."""
-
-    columns: Floats
-    names: list[str]
 
 
 def _apply(
@@ -646,7 +643,7 @@ def read_molecules(
     return transformer._convert(records, on_error).graphs(y, groups)
 
 
-def _read_groups(groups: Any, n_molecules: int, transformer: MoleculeGraphs) -> _Groups | None:
+def _read_groups(groups: Any, n_molecules: int, transformer: MoleculeGraphs) -> Groups | None:
     """Return the user's groups of graph attributes, one row per molecule."""
     if groups is None:
         return None
@@ -659,7 +656,7 @@ def _read_groups(groups: Any, n_molecules: int, transformer: MoleculeGraphs) -> 
         raise InvalidGraphError(
             f"graph_attributes has the group {min(taken)!r}, which descriptors also make: rename it."
         )
-    return _Groups(*join_groups(groups, n_molecules, "molecule"))
+    return join_groups(groups, n_molecules, "molecule")
 
 
 def load_molecules(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, overload
@@ -32,11 +31,7 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
     intercept_: float  # the mean of the targets on their scale
     _unit: float  # their standard deviation
     dual_coef_: Floats
-
-    @property
-    @abstractmethod
-    def _noise(self) -> float:
-        """The ratio of the variance of the noise to that of the signal."""
+    noise_: float  # the ratio of the variance of the noise to that of the signal
 
     def _read_numbers(self, X: Any, y: Any) -> tuple[Graphs, Floats]:
         """Return the checked arguments of ``fit``."""
@@ -130,7 +125,7 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         means: Floats = rows @ self.dual_coef_ + self.intercept_
         if not with_std:
             return means, None
-        variances = np.maximum(self._unexplained(rows, self._selves(graphs)[1]), 0.0) + self._noise
+        variances = np.maximum(self._unexplained(rows, self._selves(graphs)[1]), 0.0) + self.noise_
         return means, self._unit * np.sqrt(self.scale_ * variances)
 
     def _unexplained(self, rows: Floats, prior: Floats) -> Floats:
@@ -139,7 +134,7 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
 
     def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
         """Return the variances that are left to graphs, and to fitted graphs when they are left out; their scale does not matter."""
-        variances = self._unexplained(compared.rows, compared.prior) + self._noise
+        variances = self._unexplained(compared.rows, compared.prior) + self.noise_
         return variances, 1.0 / np.maximum((self._half_inverse**2).sum(axis=1), _TINY)
 
     def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
@@ -196,6 +191,8 @@ class GraphGP(PredictsByProcess, KernelModel):
         their normal scores, times the prior of the noise.
     results_ : dict of arrays
         All candidates with their log marginal likelihoods; pass it to ``pandas.DataFrame``.
+    noise_ : float
+        The chosen ratio of the variance of the noise to that of the signal, :math:`\rho`.
     scale_ : float
         The factor :math:`s^2`.
     dual_coef_ : ndarray of shape (n_graphs,)
@@ -274,9 +271,9 @@ class GraphGP(PredictsByProcess, KernelModel):
             self._prior = mean_diagonal(K)
             self.nearest_similarities_ = nearest_similarities(K[spread_ids(len(K))], K.diagonal())
             values, vectors = decompose(K, weights)
-            noise = self.best_params_["noise"]
-            z = self._blend(numbers, lambda of_graphs: predict_left_out(values, vectors, of_graphs, noise), weights)
-            self._solve(values, vectors, vectors.T @ z, noise)
+            self.noise_ = self.best_params_["noise"]
+            predict = partial(predict_left_out, values, vectors, noise=self.noise_)
+            self._solve(values, vectors, vectors.T @ self._blend(numbers, predict, weights), self.noise_)
         return self
 
     def _make_score(self, data: Data) -> Score:
@@ -284,10 +281,6 @@ class GraphGP(PredictsByProcess, KernelModel):
 
     def _summands(self) -> list[tuple[Any, float, float]]:
         return [(self.kernel_, 1.0, self._prior)]
-
-    @property
-    def _noise(self) -> float:
-        return self.best_params_["noise"]
 
 
 # -------------------------------------------------------------------- likelihoods

@@ -304,10 +304,6 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     def _summands(self) -> list[tuple[Any, float, float]]:
         return list(zip(self.kernels_, self.weights_ / self._priors, self._priors, strict=True))
 
-    @property
-    def _noise(self) -> float:
-        return self.noise_
-
     def _decision_parts(self) -> DecisionParts:
         self._check_one_target()
         if hasattr(self, "blocks_"):
