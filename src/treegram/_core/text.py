@@ -27,7 +27,7 @@ def label_text(value: Hashable) -> str:
 
 def suggest(word: str, words: Iterable[str]) -> str:
     """Return the end of an error message that names the closest words, or "" if none is close."""
-    by_lower = {known.lower(): known for known in words}
+    by_lower = {candidate.lower(): candidate for candidate in words}
     close = difflib.get_close_matches(word.lower(), by_lower, n=_MAX_SUGGESTIONS, cutoff=0.6)
     names = [repr(name) if " " in name else name for name in (by_lower[match] for match in close)]
     return f"; did you mean {' or '.join(names)}?" if names else ""

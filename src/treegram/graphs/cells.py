@@ -70,13 +70,13 @@ class CellTable:
         matches = [name for name in names if name.lower() == column.lower()]
         matches = [column] if column in matches else matches
         if len(matches) > 1:
-            known = " and ".join(map(repr, matches))
-            raise self.error(f"{place}: {known} both match {column!r}; write it as in the file.")
+            listing = " and ".join(map(repr, matches))
+            raise self.error(f"{place}: {listing} both match {column!r}; write it as in the file.")
         if not matches:
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-            known = ", ".join(map(repr, names[:_MOST_NAMES])) + more
+            listing = ", ".join(map(repr, names[:_MOST_NAMES])) + more
             hint = suggest(column, names) or f". {advice}".rstrip()
-            raise self.error(f"{place}: no {self.noun} is called {column!r}; there are {known or 'none'}{hint}")
+            raise self.error(f"{place}: no {self.noun} is called {column!r}; there are {listing or 'none'}{hint}")
         return matches[0]
 
     def cells(self, column: str, argument: str = "", advice: str = "") -> Cells:

@@ -372,8 +372,8 @@ def same_labels(
     """Return whether two arrays of codes mean the same labels; unused values do not matter."""
     if codes is None or other_codes is None:
         return codes is other_codes
-    _, (left, right) = _common_codes([values, other_values])
-    return np.array_equal(left[codes], right[other_codes])
+    _, (places, other_places) = _common_codes([values, other_values])
+    return np.array_equal(places[codes], other_places[other_codes])
 
 
 def _common_codes(values: list[tuple[Hashable, ...]]) -> tuple[tuple[Hashable, ...], list[Ints]]:

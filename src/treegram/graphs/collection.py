@@ -437,10 +437,10 @@ class Graphs(FromLibraries):
 
     def _select(self, rows: dict[str, Ints], **changed: Any) -> Graphs:
         """Return a collection of some nodes, arcs or graphs, with the changed fields."""
-        for things, picked in rows.items():
+        for things, positions in rows.items():
             for name in check.ROWS[things]:
                 values = getattr(self, name)
-                changed[name] = None if values is None else values[picked]
+                changed[name] = None if values is None else values[positions]
         return Graphs._trusted(**{**self.__dict__, **changed})
 
     def subgraph(self, nodes: ArrayLike) -> Graphs:
@@ -499,9 +499,9 @@ class Graphs(FromLibraries):
         >>> graphs.assign(attributes=[[0.5], [1.5], [0.5], [2.5]], attribute_names=["charge"], graph_names=["a", "b"])
         Graphs(2 graphs, 4 nodes, 2 edges, undirected, no labels, 1 attribute)
         """
-        known = {*check.ROWS["nodes"], *check.ROWS["graphs"], *check.COLUMN_NAMES}
-        for name in kwargs.keys() - known:
-            hint = suggest(name, known) or f"; it takes {', '.join(sorted(known))}."
+        assignable = {*check.ROWS["nodes"], *check.ROWS["graphs"], *check.COLUMN_NAMES}
+        for name in kwargs.keys() - assignable:
+            hint = suggest(name, assignable) or f"; it takes {', '.join(sorted(assignable))}."
             raise TypeError(f"assign got an unexpected keyword argument {name!r}{hint}")
         unnamed = {name: None for name, owner in check.COLUMN_NAMES.items() if owner in kwargs}
         content = {**self.__dict__, **unnamed, **kwargs}
@@ -603,7 +603,7 @@ _CONSTRUCTORS: dict[str, Callable[[Any], bool]] = {
 _SINGLE = ("adj", "get_edgelist", "num_nodes", "GetAtoms", "columns", "tocsr")
 _FILES = "load_tu, load_parquet or load_molecules for files, or Graphs.from_pdb for protein structures"
 # Constructors that take other things, by the first part of the name of the module of a type.
-_OTHERS = {
+_ADVICE_BY_MODULE = {
     "builtins": "Graphs.from_smiles for SMILES (or MoleculeGraphs first in a pipeline), Graphs.from_edges for lists of edges, "
     f"Graphs.from_tables for tables, {_FILES}",
     "pathlib": _FILES,
@@ -635,7 +635,7 @@ def as_graphs(X: Any) -> Graphs:
 
 def _wrong_type(value: Any, place: str) -> InvalidGraphError:
     module = "builtins" if isinstance(value, str) else type(value).__module__.partition(".")[0]
-    advice = _OTHERS.get(module, "a list of graphs that are all of one kind")
+    advice = _ADVICE_BY_MODULE.get(module, "a list of graphs that are all of one kind")
     return InvalidGraphError(
         f"X must be a Graphs collection or a list of graphs; got {place}{type(value).__name__}. Graphs of networkx, igraph, PyTorch "
         f"Geometric, GraKeL and RDKit are converted; here, use {advice}."

@@ -31,11 +31,11 @@ def graphs_to_fields(graphs: Graphs) -> dict[str, Any]:
 
 def fields_to_graphs(content: Any) -> Graphs:
     """Build a collection from its arrays, which are checked."""
-    known = dict(content)
+    plain = dict(content)
     for name in ("label_values", "edge_label_values"):
-        if isinstance(known[name], np.ndarray):
-            known[name] = tuple(known[name].tolist())
-    return Graphs(**known | {name: _unpack(known[name]) for name in _NAMES if name in known}, targets=None)
+        if isinstance(plain[name], np.ndarray):
+            plain[name] = tuple(plain[name].tolist())
+    return Graphs(**plain | {name: _unpack(plain[name]) for name in _NAMES if name in plain}, targets=None)
 
 
 def _pack(names: NDArray[Any]) -> tuple[Ints, NDArray[np.uint64]]:

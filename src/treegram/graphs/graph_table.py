@@ -81,12 +81,12 @@ def make_table(source: str, graphs: Graphs, **fields: Any) -> GraphTable:
     return GraphTable(source, where, names, [""] * len(graphs), graphs, np.arange(len(graphs)), **fields)
 
 
-def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: Sequence[str] = ()) -> GraphTable:
+def join_cells(table: GraphTable, cells: CellTable, graph_column: str, required: Sequence[str] = ()) -> GraphTable:
     """Add the columns of a file with one row per graph; rows of graphs that are not in the data come last, with a problem.
 
-    ``wanted`` are columns that must exist.
+    ``required`` are columns that must exist.
     """
-    for column in wanted:
+    for column in required:
         cells.find(column, advice="Name the right one with --target.")
     names = cells.texts(graph_column, "Name the right one with --graph-column.")
     row_of: dict[str | None, int] = {}
@@ -95,8 +95,8 @@ def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: S
             raise DatasetError(
                 f"{cells.where(row)}: the graph {name!r} has more than one row, the first is {cells.where(row_of[name])}."
             )
-    known = set(table.names)
-    unknown = [name for name in row_of if name not in known]
+    in_data = set(table.names)
+    unknown = [name for name in row_of if name not in in_data]
     if unknown:
         warnings.warn(
             f"{cells.source}: {len(unknown)} of {len(names)} rows are for graphs that are not in the data, such as {unknown[0]!r}.",
@@ -113,12 +113,12 @@ def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: S
     )
 
 
-def choose_task(values: NDArray[Any], what: str) -> str:
-    """Return what targets are for, "classification" or "regression"; raise if that is not clear. ``what`` names them."""
+def choose_task(values: NDArray[Any], title: str) -> str:
+    """Return what targets are for, "classification" or "regression"; raise if that is not clear. ``title`` names them."""
     task, reason = guess_task(values)
     if task is None:
         raise DatasetError(
-            f"It is not clear whether {what} are classes or measurements: {reason}. Add task='classification' or "
+            f"It is not clear whether {title} are classes or measurements: {reason}. Add task='classification' or "
             "task='regression'."
         )
     return task

@@ -192,12 +192,12 @@ def _rows(codes: Ints | None, values: tuple[Hashable, ...], vectors: Any, length
 
 def read_pyg(data: Any, columns: Sequence[Any], targets: Any, graph_names: Names, *, directed: bool) -> Graphs:
     """Build a collection from Data objects; see :meth:`treegram.Graphs.from_pyg`."""
-    chosen = {name for names in columns for name in ([names] if isinstance(names, str) else names or [])}
-    items = [_from_pyg(item, i, chosen, targets) for i, item in enumerate(_pyg_list(data))]
+    selected = {name for names in columns for name in ([names] if isinstance(names, str) else names or [])}
+    items = [_from_pyg(item, i, selected, targets) for i, item in enumerate(_pyg_list(data))]
     for table in ("nodes", "edges"):  # what only some graphs have for each of their rows is no data of nodes or edges
         rows = [set(getattr(item, table)) for item in items if len(item.keys if table == "nodes" else item.pairs)]
         for item in items if rows else ():
-            for key in getattr(item, table).keys() - set.intersection(*rows) - chosen:
+            for key in getattr(item, table).keys() - set.intersection(*rows) - selected:
                 del getattr(item, table)[key]
     if targets == "y" and not any("y" in item.data for item in items):
         targets = None
@@ -217,7 +217,7 @@ def _pyg_list(data: Any) -> list[Any]:
     return [part for item in items for part in (item.to_data_list() if hasattr(item, "to_data_list") else [item])]
 
 
-def _from_pyg(item: Any, graph: int, chosen: Set[str], target: Any) -> _Item:
+def _from_pyg(item: Any, graph: int, selected: Set[str], target: Any) -> _Item:
     """Return a Data object as arrays; those that are not chosen and have another number of rows are no data of nodes or edges."""
     if hasattr(item, "node_types") or not hasattr(item, "keys") or not hasattr(item, "num_nodes"):
         raise InvalidGraphError(
@@ -243,7 +243,7 @@ def _from_pyg(item: Any, graph: int, chosen: Set[str], target: Any) -> _Item:
         n_rows = index.shape[1] if is_of_edges else n_nodes
         if array.shape[:1] == (n_rows,):
             parts[is_of_edges][key] = array
-        elif key in chosen:
+        elif key in selected:
             raise InvalidGraphError(
                 f"Graph {graph}: {key!r} must have one row for each of its {n_rows} {'edges' if is_of_edges else 'nodes'}; got an "
                 f"array of shape {array.shape}."

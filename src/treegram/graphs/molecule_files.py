@@ -103,7 +103,7 @@ def read_molecule_rows(
 
 def _default_name_column(columns: Iterable[str], targets: Sequence[str], default: str) -> str | None:
     """Return the column called id or name, or the default; a target is no name."""
-    candidates = [name for known in _NAME_COLUMNS for name in columns if name.lower() == known]
+    candidates = [name for usual in _NAME_COLUMNS for name in columns if name.lower() == usual]
     if default in columns:
         candidates.append(default)
     taken = set(map(str.lower, targets))

@@ -213,11 +213,11 @@ def _chosen_chains(structure: Any, title: str, options: ProteinGraphs) -> Iterab
     if options.chains is None:
         return chains
     wanted = [options.chains] if isinstance(options.chains, str) else list(options.chains)
-    known = [chain.name for chain in chains]
+    names = [chain.name for chain in chains]
     for name in wanted:
-        if name not in known:
+        if name not in names:
             raise InvalidGraphError(
-                f"{title}: chains: there is no chain {name!r}; there are {', '.join(map(repr, known))}."
+                f"{title}: chains: there is no chain {name!r}; there are {', '.join(map(repr, names))}."
             )
     return [chain for chain in chains if chain.name in wanted]
 

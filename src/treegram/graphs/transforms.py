@@ -129,10 +129,10 @@ AnySource = TypeVar("AnySource", bound=Source)
 
 def make_source(source_class: type[AnySource], options: dict[str, Any], owner: str) -> AnySource:
     """Return a transformer with checked parameters; ``owner`` is the function that an error names."""
-    known = list(source_class._allowed)
+    names = list(source_class._allowed)
     for name in options:
-        if name not in known:
-            hint = suggest(name, known) or f"; it takes {', '.join(known)}."
+        if name not in names:
+            hint = suggest(name, names) or f"; it takes {', '.join(names)}."
             raise TypeError(f"{owner} got an unexpected keyword argument {name!r}{hint}")
     source = source_class(**options)
     source._check_parameters()

@@ -44,8 +44,8 @@ def column_weights(kernel: Any, weights: Floats) -> Floats:
 
 def _check_explained(kernel: Any) -> None:
     if not kernel._explained_by:
-        explained = (known for known in KERNELS.values() if known._explained_by or hasattr(known, "_column_parts"))
-        names = ", ".join(sorted(known.__name__ for known in explained))
+        kernels = (other for other in KERNELS.values() if other._explained_by or hasattr(other, "_column_parts"))
+        names = ", ".join(sorted(other.__name__ for other in kernels))
         raise ParameterError(
             f"{type(kernel).__name__} cannot be explained. These kernels can be: {names}, and sums (KernelSum) "
             "and pipelines of these."

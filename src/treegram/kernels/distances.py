@@ -183,18 +183,19 @@ def similar_graphs(graphs: Any, to: Any, k: int = 5, *, kernel: Any = None) -> A
     graphs = as_graphs(graphs)
     check_value("k", "similar_graphs", k, (Whole(1),))
     entries = [to] if isinstance(to, int | str | np.integer) else to
-    is_known = not isinstance(entries, Graphs) and all(isinstance(entry, int | str | np.integer) for entry in entries)
-    positions = np.array([_position(graphs, entry) for entry in entries], np.int64) if is_known else None
-    given = as_graphs(entries) if positions is None else graphs[positions]
+    positions = None
+    if not isinstance(entries, Graphs) and all(isinstance(entry, int | str | np.integer) for entry in entries):
+        positions = np.array([_position(graphs, entry) for entry in entries], np.int64)
+    queries = as_graphs(entries) if positions is None else graphs[positions]
     fitted = kernel_or_default(kernel, graphs).fit(graphs)
-    similarities = fitted.transform(given) * inverse_roots(_self_kernels(fitted, given))[:, None]
+    similarities = fitted.transform(queries) * inverse_roots(_self_kernels(fitted, queries))[:, None]
     similarities *= inverse_roots(_self_kernels(fitted, graphs))
-    k = min(int(k), len(graphs) - is_known)
+    k = min(int(k), len(graphs) - (positions is not None))
     if positions is not None:
         similarities[np.arange(len(positions)), positions] = -np.inf
     order = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
-    numbers = np.arange(len(given)) if positions is None else positions
-    names = numbers.tolist() if given.graph_names is None else list(map(str, given.graph_names))
+    numbers = np.arange(len(queries)) if positions is None else positions
+    names = numbers.tolist() if queries.graph_names is None else list(map(str, queries.graph_names))
     table: dict[str, Any] = {"to": np.repeat(np.array(names, dtype=object), k), "graph": order.ravel()}
     if graphs.graph_names is not None:
         table["name"] = np.asarray(graphs.graph_names, dtype=object)[order.ravel()]

@@ -101,11 +101,11 @@ def gram_to_zarr(
     with only_writer(folder):
         _check_record(folder, record)
         _remove_leftovers(folder)
-        diagonal, others = _find_missing(folder, -(-len(graphs) // chunk))
-        check_space(folder / "gram", (len(diagonal) + 2 * len(others)) * chunk**2 * np.dtype(dtype).itemsize)
-        if diagonal or others:
+        diagonal, above = _find_missing(folder, -(-len(graphs) // chunk))
+        check_space(folder / "gram", (len(diagonal) + 2 * len(above)) * chunk**2 * np.dtype(dtype).itemsize)
+        if diagonal or above:
             blocks, fitted = _fit(kernel, graphs, chunk)
-            for missing in (diagonal, others):  # the diagonal first: it has the values that normalization needs
+            for missing in (diagonal, above):  # the diagonal first: it has the values that normalization needs
                 tasks = [(i, j, blocks[i], blocks[j]) for i, j in missing]
                 list(send_tasks(_write_block, (fitted, folder), tasks, n_jobs=n_jobs, label="blocks"))
     return zarr.open_array(folder / "gram", mode="r")

@@ -73,12 +73,12 @@ def grid_positions(grid: Grid) -> list[tuple[int, ...]]:
 
 
 def _check_grid(kernel: Any, param_grid: Mapping[str, Any]) -> None:
-    known = kernel._grid_names()
+    names = kernel._grid_names()
     for name, values in param_grid.items():
-        if name not in known:
+        if name not in names:
             raise ParameterError(
-                f"{type(kernel).__name__} has no parameter {name!r}{suggest(name, known) or '.'} "
-                f"Valid parameters are {', '.join(sorted(known))}."
+                f"{type(kernel).__name__} has no parameter {name!r}{suggest(name, names) or '.'} "
+                f"Valid parameters are {', '.join(sorted(names))}."
             )
         if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
             raise ParameterError(f"param_grid: {name} must be a list of at least one value; got {values!r}.")
@@ -90,15 +90,15 @@ def _check_grid(kernel: Any, param_grid: Mapping[str, Any]) -> None:
 # -------------------------------------------------------------------- pipelines
 
 
-def split_pipeline(kernel: Any, what: str = "kernel") -> tuple[list[Any], Any]:
-    """Return the transformers before a kernel, and the kernel itself; errors refer to the argument as ``what``."""
+def split_pipeline(kernel: Any, argument: str = "kernel") -> tuple[list[Any], Any]:
+    """Return the transformers before a kernel, and the kernel itself; errors begin with the name of the argument."""
     steps, final = [], kernel
     while isinstance(final, Pipeline):
         *before, final = (step for _, step in final.steps)
         steps += [step for step in before if step is not None and step != "passthrough"]
     if isinstance(final, type) or not hasattr(final, "_grid_pass"):
         raise ParameterError(
-            f"{what} must be a graph kernel, or a pipeline of transformers that ends in one; got {kernel!r}."
+            f"{argument} must be a graph kernel, or a pipeline of transformers that ends in one; got {kernel!r}."
         )
     return steps, final
 

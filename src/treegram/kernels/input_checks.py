@@ -13,6 +13,8 @@ from treegram._core.text import listed
 from treegram.graphs import Graphs
 from treegram.graphs.check import check_fitted_columns, refuse_unlike
 
+_MOST_SHOWN = 3  # labels in a warning
+
 
 def check_like_fitted(kernel: Any, graphs: Graphs, fitted: Graphs) -> None:
     """Raise if new graphs differ from the fitted ones in what their nodes and edges have; warn if their labels do."""
@@ -38,10 +40,10 @@ def outside_level() -> int:
     return level
 
 
-def _warn_of_unknown_labels(kernel: object, graphs: Graphs, known: list[Hashable]) -> None:
+def _warn_of_unknown_labels(kernel: object, graphs: Graphs, fitted_labels: list[Hashable]) -> None:
     """Warn if less than half of the nodes have a label that the fitted graphs have: the names probably mean different things."""
-    names = set(known)
-    is_known = np.array([label in names for label in graphs.label_values], dtype=bool)
+    label_set = set(fitted_labels)
+    is_known = np.array([label in label_set for label in graphs.label_values], dtype=bool)
     counts = np.bincount(np.asarray(graphs.labels), minlength=len(is_known))
     n_known, n_nodes = int(counts[is_known].sum()), int(counts.sum())
     if 2 * n_known >= n_nodes:
@@ -50,7 +52,7 @@ def _warn_of_unknown_labels(kernel: object, graphs: Graphs, known: list[Hashable
     how_many = f"Only {n_known} of {n_nodes} nodes" if n_known else "No node"
     warnings.warn(
         f"{how_many} of the new graphs (X) {'have' if n_known else 'has'} a label that {type(kernel).__name__} was fitted on: they have "
-        f"{_first(new)}, the fitted ones have {_first(known)}. Do both use the same names for labels?",
+        f"{_first(new)}, the fitted ones have {_first(fitted_labels)}. Do both use the same names for labels?",
         UserWarning,
         stacklevel=outside_level(),
     )
@@ -76,6 +78,6 @@ def _used_labels(graphs: Graphs) -> list[Hashable]:
     return [graphs.label_values[code] for code in np.flatnonzero(counts)]
 
 
-def _first(labels: Sequence[Hashable], most: int = 3) -> str:
-    shown = [repr(label) for label in labels[:most]]
-    return ", ".join(shown if len(labels) <= most else [*shown, "..."])
+def _first(labels: Sequence[Hashable]) -> str:
+    shown = [repr(label) for label in labels[:_MOST_SHOWN]]
+    return ", ".join(shown if len(labels) <= _MOST_SHOWN else [*shown, "..."])

@@ -130,8 +130,8 @@ class KernelSum(GraphKernel):
         self
             The sum.
         """
-        known = self.get_params()
-        numbered = {name: params.pop(name) for name in list(params) if name.isdigit() and name in known}
+        names = self.get_params()
+        numbered = {name: params.pop(name) for name in list(params) if name.isdigit() and name in names}
         if numbered:
             self.kernels = [numbered.get(str(i), part) for i, part in enumerate(self.kernels or ())]
         super().set_params(**params)
@@ -188,8 +188,8 @@ class KernelSum(GraphKernel):
         return [float(weight) for weight in self.weights]
 
     def _unused_data(self, graphs: Graphs) -> dict[str, str]:  # noqa: ARG002 (parts see other graphs)
-        first, *others = (final._unused_data(final.graphs_) for final in self._finals())
-        return {name: way for name, way in first.items() if all(name in other for other in others)}
+        first, *later = (final._unused_data(final.graphs_) for final in self._finals())
+        return {name: way for name, way in first.items() if all(name in unused for unused in later)}
 
     @property
     def _uses_labels(self) -> bool:
@@ -214,9 +214,9 @@ class KernelSum(GraphKernel):
     def _with(self, values: Mapping[str, Any]) -> Self:
         names = self.get_params(deep=False)
         copy: Self = clone(self).set_params(**{name: value for name, value in values.items() if name in names})
-        others = {name: value for name, value in values.items() if name not in names}
-        if others:
-            copy.kernels = [with_parameters(part, _those_of(part, others)) for part in self._parts()]
+        of_parts = {name: value for name, value in values.items() if name not in names}
+        if of_parts:
+            copy.kernels = [with_parameters(part, _those_of(part, of_parts)) for part in self._parts()]
         return copy
 
     def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
@@ -319,5 +319,5 @@ def _view_part(final: GraphKernel, view: Any, selves: Floats | None = None) -> P
 
 def _those_of(part: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Select the parameters that the part's kernel has."""
-    known = parameter_names(part)
-    return {name: value for name, value in parameters.items() if name in known}
+    names = parameter_names(part)
+    return {name: value for name, value in parameters.items() if name in names}

@@ -158,8 +158,9 @@ class OrderedTrees(GraphKernel):
         K = np.zeros((left.n_graphs, columns.n_graphs))
         for codes, size in _batches(_shared(left, right), left, columns):
             rows = _as_nodes(left, codes, size)
-            others = None if right is None else _as_nodes(right, codes, size)
-            K += pair_sums(rows, others, columns.node_kernel, Weighting.alike(len(codes)), n_jobs=self.n_jobs)[0, 0]
+            column_nodes = None if right is None else _as_nodes(right, codes, size)
+            weighting = Weighting.alike(len(codes))
+            K += pair_sums(rows, column_nodes, columns.node_kernel, weighting, n_jobs=self.n_jobs)[0, 0]
         if right is None:
             np.fill_diagonal(K, self._self_sums(left))
         return K

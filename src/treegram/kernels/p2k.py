@@ -264,8 +264,8 @@ class P2K(HasFeatures):
             yield Binned(view.n_graphs, view.graph_ids, view.labels[t], bins)
 
     def _pair_sums(self, left: BinView, right: BinView | None) -> Floats:
-        others = repeat(None) if right is None else self._binned(right)
-        products = (bin_products(*pair, n_jobs=self.n_jobs) for pair in zip(self._binned(left), others, strict=False))
+        pairs = zip(self._binned(left), repeat(None) if right is None else self._binned(right), strict=False)
+        products = (bin_products(*pair, n_jobs=self.n_jobs) for pair in pairs)
         return left.add_up(products, left.n_graphs, (left if right is None else right).n_graphs)
 
     def _self_sums(self, view: BinView) -> Floats:

@@ -196,15 +196,16 @@ def fitted_selves(kernel: Any) -> Floats:
 def _unseen_labels(fitted: Graphs, graphs: Graphs) -> Floats:
     if fitted.labels is None or graphs.labels is None:
         return np.zeros(len(graphs))
-    known = {fitted.label_values[code] for code in np.unique(fitted.labels).tolist()}
-    is_unseen = np.array([value not in known for value in graphs.label_values], dtype=bool)
+    fitted_labels = {fitted.label_values[code] for code in np.unique(fitted.labels).tolist()}
+    is_unseen = np.array([value not in fitted_labels for value in graphs.label_values], dtype=bool)
     return _share_by_graph(graphs, is_unseen[graphs.labels])
 
 
 def _unseen_colors(fitted: Graphs, graphs: Graphs) -> Floats:
     has_edge_labels = fitted.edge_labels is not None and graphs.edge_labels is not None
-    known, new = (wl_colors(part, _ITERATIONS, use_edge_labels=has_edge_labels)[-1] for part in (fitted, graphs))
-    return _share_by_graph(graphs, ~np.isin(new, known))
+    collections = (fitted, graphs)
+    fitted_colors, colors = (wl_colors(part, _ITERATIONS, use_edge_labels=has_edge_labels)[-1] for part in collections)
+    return _share_by_graph(graphs, ~np.isin(colors, fitted_colors))
 
 
 def _share_by_graph(graphs: Graphs, is_unseen: NDArray[np.bool_]) -> Floats:

@@ -258,8 +258,8 @@ def fit_least_squares(K: Floats, Y: Floats, weights: Floats, *, alpha: float | N
 def predict_by_mean(Y: Floats, weights: Floats) -> Floats:
     """Return the leave-one-out predictions of a model that knows no graphs: for each, the mean target of the others."""
     mean = np.average(Y, axis=0, weights=weights)
-    others = np.maximum(weights.sum() - weights, 1e-9 * weights.sum())
-    return mean - (weights / others)[:, None] * (Y - mean)
+    weights_of_others = np.maximum(weights.sum() - weights, 1e-9 * weights.sum())
+    return mean - (weights / weights_of_others)[:, None] * (Y - mean)
 
 
 def learned_nothing(predictions: Floats, Y: Floats, weights: Floats) -> bool:

@@ -274,18 +274,18 @@ def _predict_ridges(
     K: Floats, y: Floats, train: Ints, test: Ints, scales: Scales, alphas: Floats, weights: Floats | None = None
 ) -> Floats:
     """Return predictions for the test part for each alpha, (n_test, n_alphas), each on the best scale of the training part."""
-    within, chosen, z = K[np.ix_(train, train)], [0] * len(alphas), scales[0][1]
+    within, best, z = K[np.ix_(train, train)], [0] * len(alphas), scales[0][1]
     if len(scales) > 1:
-        chosen, _ = _choose_scales(within, y[train], scales, alphas, weights)
-        z = np.column_stack([scales[k][1] for k in chosen])
+        best, _ = _choose_scales(within, y[train], scales, alphas, weights)
+        z = np.column_stack([scales[k][1] for k in best])
     center = np.average(z, axis=0, weights=weights)
     predicted = K[np.ix_(test, train)] @ _ridge_coefficients(within, z - center, alphas, weights) + center
-    return _from_scales(predicted, scales, chosen)
+    return _from_scales(predicted, scales, best)
 
 
-def _from_scales(predicted: Floats, scales: Scales, chosen: list[int]) -> Floats:
+def _from_scales(predicted: Floats, scales: Scales, best: list[int]) -> Floats:
     """Return predictions in units of the targets; each column has a scale."""
-    of_columns = zip([scales[k][0] for k in chosen], predicted.T, strict=True)
+    of_columns = zip([scales[k][0] for k in best], predicted.T, strict=True)
     return np.column_stack([column if scale is None else scale.inverse(column) for scale, column in of_columns])
 
 
@@ -316,8 +316,8 @@ def _predict_left_out(K: Floats, targets: Sequence[Floats], alphas: Floats, weig
     predicted = []
     for y in targets:
         from_targets = vectors @ (vectors.T @ (roots * y[:, None]) * inverse)
-        others = (weights @ y - weights * y) / (weights.sum() - weights)
-        predicted.append(y[:, None] - (from_targets - others[:, None] * from_ones) / diagonal)
+        means_of_others = (weights @ y - weights * y) / (weights.sum() - weights)
+        predicted.append(y[:, None] - (from_targets - means_of_others[:, None] * from_ones) / diagonal)
     return predicted
 
 
@@ -325,17 +325,17 @@ def _choose_scales(
     K: Floats, y: Floats, scales: Scales, alphas: Floats, weights: Floats | None
 ) -> tuple[list[int], Floats]:
     """Return the position of the best scale for each alpha, and the leave-one-out predictions on it, (n_graphs, n_alphas)."""
-    kinds, positions = zip(*scales, strict=True)
+    candidates, positions = zip(*scales, strict=True)
     means = np.array(_predict_left_out(K, positions, alphas, weights))
     if len(scales) == 1:
         return [0] * len(alphas), means[0]
     squares = (means - np.array(positions)[:, :, None]) ** 2
     spreads = np.sqrt(np.average(squares, axis=1, weights=weights))  # (n_scales, n_alphas)
-    chosen = [
-        choose_scale(y, kinds, list(zip(means[:, :, a], spreads[:, a], strict=True)), weights)
+    best = [
+        choose_scale(y, candidates, list(zip(means[:, :, a], spreads[:, a], strict=True)), weights)
         for a in range(len(alphas))
     ]
-    return chosen, means[chosen, :, np.arange(len(alphas))].T
+    return best, means[best, :, np.arange(len(alphas))].T
 
 
 def _score_ridges(
@@ -352,8 +352,8 @@ def _score_ridges(
     y, alphas, of_fold = data.targets, data.strengths, scales[train.tobytes()]
     of_train, of_test = (None if data.weights is None else data.weights[part] for part in (train, test))
     if leaves_one_out:
-        chosen, left_out = _choose_scales(K, y, of_fold, alphas, of_train)
-        predicted = _from_scales(left_out, of_fold, chosen)
+        best, left_out = _choose_scales(K, y, of_fold, alphas, of_train)
+        predicted = _from_scales(left_out, of_fold, best)
     else:
         predicted = _predict_ridges(K, y, train, test, of_fold, alphas, of_train)
     missed = predicted - y[test][:, None]

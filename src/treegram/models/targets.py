@@ -100,8 +100,8 @@ def target_scale(y: Floats, blend: float) -> TargetScale:
 
 def blended_scales(y: Floats, weights: Floats | None = None) -> list[tuple[TargetScale, Floats]]:
     """Return the scale of each blend with the positions of y on it; targets of weight 0 have a position, but no influence."""
-    known = y if weights is None else y[weights > 0]
-    scales = [target_scale(known, blend) for blend in BLENDS]
+    influential = y if weights is None else y[weights > 0]
+    scales = [target_scale(influential, blend) for blend in BLENDS]
     return [(scale, scale.transform(y)) for scale in scales]
 
 

@@ -183,11 +183,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 # -------------------------------------------------------------------- estimators as JSON
 
 
-def _to_json(value: Any, arrays: list[NDArray[Any]], what: str) -> Any:
-    """Return a value as JSON and append its arrays to the list; errors call the value ``what``."""
+def _to_json(value: Any, arrays: list[NDArray[Any]], title: str) -> Any:
+    """Return a value as JSON and append its arrays to the list; errors begin with its title."""
 
     def convert(entry: Any) -> Any:
-        return _to_json(entry, arrays, what)
+        return _to_json(entry, arrays, title)
 
     if isinstance(value, np.generic):
         value = value.item()
@@ -207,7 +207,7 @@ def _to_json(value: Any, arrays: list[NDArray[Any]], what: str) -> Any:
     if type(value) in RECORDS.values():
         return {"record": [type(value).__name__, convert(record_state(value))]}
     raise ModelFileError(
-        f"{what} is {value!r}, which a model file cannot contain: it contains plain values, arrays and treegram's own estimators, but no "
+        f"{title} is {value!r}, which a model file cannot contain: it contains plain values, arrays and treegram's own estimators, but no "
         "functions and no other objects. Replace it before saving the model."
     )
 
@@ -219,8 +219,8 @@ def _add_array(arrays: list[NDArray[Any]], array: NDArray[Any]) -> int:
     """
     wide = {"f": np.dtype(np.float64), "i": np.dtype(np.int64), "u": np.dtype(np.uint64), "b": np.dtype(bool)}
     array = array.astype(wide.get(array.dtype.kind, array.dtype.str if array.dtype.itemsize else "<U1"))
-    for i, known in enumerate(arrays):
-        if (known.dtype, known.shape) == (array.dtype, array.shape) and known.tobytes() == array.tobytes():
+    for i, earlier in enumerate(arrays):
+        if (earlier.dtype, earlier.shape) == (array.dtype, array.shape) and earlier.tobytes() == array.tobytes():
             return i
     arrays.append(array)
     return len(arrays) - 1
@@ -326,8 +326,8 @@ def _write_file(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[A
     plain = [np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for array in arrays]
     for array in plain:
         _check_array(array.dtype.str, list(array.shape))
-    kinds = [[array.dtype.str, list(array.shape)] for array in plain]
-    text = json.dumps({**content, "arrays": kinds}, allow_nan=False, separators=(",", ":")).encode()
+    headers = [[array.dtype.str, list(array.shape)] for array in plain]
+    text = json.dumps({**content, "arrays": headers}, allow_nan=False, separators=(",", ":")).encode()
     n_bytes = _HEAD + len(text) + sum(array.nbytes for array in plain) + _DIGEST
     if len(text) > _max_text(n_bytes):
         raise ModelFileError(
@@ -384,11 +384,11 @@ def _check_array(name: str, shape: list[Any]) -> None:
         raise ModelFileError(f"an array of the shape {shape} cannot be in a model file")
 
 
-def _read_arrays(data: memoryview, kinds: list[Any]) -> list[NDArray[Any]]:
+def _read_arrays(data: memoryview, headers: list[Any]) -> list[NDArray[Any]]:
     """Return the arrays with these dtypes and shapes, which must fill the data exactly."""
     arrays: list[NDArray[Any]] = []
     start = 0
-    for name, shape in kinds:
+    for name, shape in headers:
         _check_array(name, shape)
         dtype = np.dtype(name)
         end = start + dtype.itemsize * math.prod(shape)
