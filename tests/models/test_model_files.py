@@ -528,7 +528,7 @@ def learned(content):
         ({"best_score_": "high"}, "best_score_ must be a value: finite"),
         ({"kernel_": 5}, "kernel_ must be a graph kernel"),
         ({"kernel_": {"estimator": ["WL", {}, None]}}, "kernel_ must be a fitted kernel"),
-        ({"best_params_": []}, "best_params_ must be a value: dict"),
+        ({"best_params_": []}, "best_params_ must be a dict"),
     ],
 )
 def test_inconsistent_fitted_values_raise(change, message, svc_file, path):

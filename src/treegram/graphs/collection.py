@@ -441,6 +441,10 @@ class Graphs(FromLibraries):
             for name in check.ROWS[things]:
                 values = getattr(self, name)
                 changed[name] = None if values is None else values[positions]
+        return self._with(**changed)
+
+    def _with(self, **changed: Any) -> Graphs:
+        """Return the collection with other fields, which are known to fit; nothing is checked."""
         return Graphs._trusted(**{**self.__dict__, **changed})
 
     def subgraph(self, nodes: ArrayLike) -> Graphs:

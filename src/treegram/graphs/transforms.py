@@ -8,7 +8,7 @@ study files use to the classes.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -286,7 +286,7 @@ class DropAttributes(GraphTransformer):
     """
 
     def _change(self, graphs: Graphs) -> Graphs:
-        return replace(graphs, attributes=None, attribute_names=None)
+        return graphs._with(attributes=None, attribute_names=None)
 
 
 @parameters
@@ -321,7 +321,7 @@ class SelectLabels(GraphTransformer):
             return graphs
         selected = [self._select(value) for value in graphs.label_values]
         codes, values = encode_labels(selected, len(selected), "label_values", "labels")
-        return replace(graphs, labels=codes[graphs.labels], label_values=values)
+        return graphs._with(labels=codes[graphs.labels], label_values=values)
 
     def _select(self, value: Hashable) -> Hashable:
         if not isinstance(value, tuple):
@@ -394,9 +394,8 @@ class BinEdgeAttributes(GraphTransformer):
             for thresholds, column in zip(self.thresholds_, vectors.T, strict=False)
         ] or [np.zeros(len(vectors), np.int64)]
         codes, values = _join_labels(graphs, np.stack(bins, axis=1))
-        return replace(
-            graphs, edge_labels=codes, edge_label_values=values, edge_attributes=None, edge_attribute_names=None
-        )
+        without_vectors = graphs._with(edge_attributes=None, edge_attribute_names=None)
+        return without_vectors._with(edge_labels=codes, edge_label_values=values)
 
 
 TRANSFORMATIONS: dict[str, Callable[[], GraphTransformer]] = {
@@ -443,7 +442,7 @@ def _with_vectors(
             f"{finder.graph_of(node)}: {type(transformer).__name__} gives its node {finder.node(node)} the attributes "
             f"{vectors[node].tolist()}, which are not finite. The original attributes are too large: divide them all by a constant."
         )
-    return replace(graphs, attributes=np.ascontiguousarray(vectors), attribute_names=names)
+    return graphs._with(attributes=np.ascontiguousarray(vectors), attribute_names=names)
 
 
 # -------------------------------------------------------------------- numbers

@@ -235,7 +235,7 @@ class P2K(HasFeatures):
 
     def _describe(self, graphs: Graphs, grid: Grid) -> BinView:
         labels = label_bins(
-            graphs if self.use_labels else replace(graphs, labels=None),
+            graphs if self.use_labels else graphs._with(labels=None),
             self._draws,
             width=self.label_width,
             missing_labels=self.missing_labels if self.use_labels else "constant",

@@ -172,8 +172,6 @@ def _check(name: str, value: Any, rule: list[str], sizes: Sizes) -> None:
 
 def _follows(value: Any, requirement: str, shape: list[str], sizes: Sizes) -> bool:
     """Return True if a value is an array of this shape, or a number if the shape is empty, and as required."""
-    if requirement in _TYPES:
-        return isinstance(value, _TYPES[requirement])
     if requirement == "names":
         is_list = isinstance(value, list) and all(type(name) is str for name in value)
         return is_list and all(sizes.setdefault(size, len(value)) == len(value) for size in shape)
@@ -359,14 +357,17 @@ _OBJECTS: dict[str, Callable[[str, Any, Sizes], None]] = {
     "records": _check_records,
     "scores": _check_scores,
 }
-_TYPES: dict[str, Any] = {"dict": dict, "flag": bool, "list": list | tuple, "str": str}
 _INSTANCES: dict[str, Any] = {
     "block": ("a block of rows", Block),
+    "dict": ("a dict", dict),
+    "flag": ("True or False", bool),
+    "list": ("a list", list, tuple),
     "map": ("a map of vectors", Constant, Fourier, PivotMap),
     "pipeline": ("a pipeline", Pipeline),
     "regressor": ("a fitted regressor of one target", TakesSeveralTargets),
     "rows": ("a fitted FeatureMap or Nystroem", FeatureMap, Nystroem),
     "statistics": ("a fitted GraphStatistics", GraphStatistics),
+    "str": ("a text", str),
     "target_scale": ("a scale of targets", TargetScale),
 }
 # The classes of objects that are no estimators, but attributes of these.
