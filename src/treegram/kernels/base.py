@@ -202,6 +202,10 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """Describe graphs for the kernel's parameters."""
         return self._describe(graphs, self._single_grid())
 
+    def _view_fitted(self, graphs: Graphs) -> Any:
+        """Describe the graphs that the kernel has just learned from."""
+        return self._view_graphs(graphs)
+
     def _gram(self, left: Any, right: Any | None) -> Floats:
         """Return ``_pair_sums`` of two views without the axis of points."""
         K = self._pair_sums(left, right)
@@ -259,11 +263,10 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     def _remember(self, X: Any) -> None:
         self._check_parameters()
         graphs = as_graphs(X)
-        unused = self._unused_data(graphs) if self._warns_of_unused else {}
-        if unused:
-            warn_of_unused(self, unused)
         self._learn(graphs, self._single_grid())
-        self._fitted = self._view_graphs(graphs)
+        if self._warns_of_unused and (unused := self._unused_data(graphs)):
+            warn_of_unused(self, unused)
+        self._fitted = self._view_fitted(graphs)
         self.graphs_ = graphs
         self.n_attributes_in_ = graphs.n_attributes
 

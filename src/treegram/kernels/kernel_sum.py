@@ -13,7 +13,7 @@ from sklearn.base import clone
 from treegram._core.params import LIST, NOTHING, Allowed, Instance, Number, check_value, parameters
 from treegram._core.types import Floats, Ints
 from treegram.exceptions import ParameterError
-from treegram.graphs import Graphs, as_graphs
+from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import (
     Grid,
@@ -27,7 +27,6 @@ from treegram.kernels.grid import (
     through_pipeline,
     with_parameters,
 )
-from treegram.kernels.input_checks import warn_of_unused
 from treegram.kernels.oddcl import ODDCL, ODDST
 from treegram.pairsum.tiles import complete_gram, inverse_roots, normalize_gram
 
@@ -263,21 +262,16 @@ class KernelSum(GraphKernel):
 
     # ---------------------------------------------------------------- sums
 
-    def _remember(self, X: Any) -> None:
-        self._check_parameters()
-        graphs = as_graphs(X)
+    def _learn(self, graphs: Graphs, grid: Grid) -> None:  # noqa: ARG002 (see _grid_pass)
         self.kernels_ = self._parts()
         self._part_weights(len(self.kernels_))
         for part, final in zip(self.kernels_, self._finals(), strict=True):
             final._warns_of_unused = False  # another part may use data that this one does not
             part.fit(graphs)
-        unused = self._unused_data(graphs) if self._warns_of_unused else {}
-        if unused:
-            warn_of_unused(self, unused)
-        # Each part described the graphs when it was fitted, and summed each with itself if it normalizes.
-        self._fitted = [_view_part(final, final._fitted, final._self_kernels) for final in self._finals()]
-        self.graphs_ = graphs
-        self.n_attributes_in_ = graphs.n_attributes
+
+    def _view_fitted(self, graphs: Graphs) -> list[PartView]:  # noqa: ARG002 (parts see other graphs)
+        """Use that each part described the graphs when it was fitted, and summed each with itself if it normalizes."""
+        return [_view_part(final, final._fitted, final._self_kernels) for final in self._finals()]
 
     def _keep(self, positions: Ints) -> None:
         for final in self._finals():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import partial
 from typing import Any
@@ -125,7 +125,18 @@ class ODDCL(NodePairKernel):
     use_edge_labels: bool = False
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:
-        return tree_groups(self, graphs, grid["depth"], grid["lam"])
+        lams, rescale, groups = grid["lam"], rescales(self), list[Features]()
+        for depth in grid["depth"]:
+            phi = count_trees(self, graphs, depth)
+            if not rescale:
+                refuse_overflow(phi.sizes, max(lams), depth)
+            if len(lams) == 1:
+                groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=rescale, in_place=True))
+                continue
+            sizes, kinds = np.unique(phi.sizes, return_inverse=True)
+            weights = np.power(np.asarray(lams, np.float64), sizes[:, None])
+            groups.append(WeightedFeatures(phi.counts, phi.codes, kinds, weights))
+        return groups
 
     def _spread_over_nodes(self, graphs: Graphs, features: Any, per_value: Floats) -> Floats:
         factors = tree_weights(features, self.lam, graphs.graph_ids, rescale=rescales(self))
@@ -276,22 +287,6 @@ def _name_tree(kernel: Any, graphs: Graphs, trees: Phi, column: int) -> str:
 def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, per_count: Floats) -> Floats:
     """Divide what each entry of :func:`count_trees` adds, ``per_count`` each time it counts, among the nodes of its tree."""
     return tree_contributions(graphs, phi, per_count, kernel.depth, **options_of(kernel, *TREE_OPTIONS))
-
-
-def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequence[float]) -> list[Features]:
-    """Count the trees of each node with their weights, one group for each depth."""
-    groups: list[Features] = []
-    for depth in depths:
-        phi, rescale = count_trees(kernel, graphs, depth), rescales(kernel)
-        if not rescale:
-            refuse_overflow(phi.sizes, max(lams), depth)
-        if len(lams) == 1:
-            groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=rescale, in_place=True))
-            continue
-        sizes, kinds = np.unique(phi.sizes, return_inverse=True)
-        weights = np.power(np.asarray(lams, np.float64), sizes[:, None])
-        groups.append(WeightedFeatures(phi.counts, phi.codes, kinds, weights))
-    return groups
 
 
 def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool, in_place: bool = False) -> Phi:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,6 @@ class ComparesWithTraining:
     """Mixin for models on sums of kernels: how far new graphs are from the training graphs."""
 
     nearest_similarities_: Floats
-    _compared: ClassVar[tuple[str, ...]] = ("nearest_similarities_",)  # by `fit`; models on rows have none
 
     @abstractmethod
     def _summands(self) -> list[tuple[Any, float, float]]:
@@ -112,7 +111,7 @@ class ComparesWithTraining:
             The most similar training graphs, similarities, shares of what the model has never seen, and verdicts.
         """
         self._check_one_target()  # type: ignore[attr-defined]
-        if not all(len(getattr(self, name, ())) for name in self._compared):
+        if hasattr(self, "blocks_"):
             raise ParameterError(
                 f"This {type(self).__name__} is a linear model on rows of features, as it is for more than 10,000 graphs, and "
                 "keeps no training graphs to compare with."

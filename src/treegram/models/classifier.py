@@ -148,7 +148,6 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     """
 
     _score_name = "leave-one-out accuracy"
-    _compared = ("nearest_similarities_", "class_supports_")
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "class_weight": (Words("balanced"), Instance((dict,), "a dict of weights"), NOTHING),
     }

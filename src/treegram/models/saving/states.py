@@ -380,7 +380,7 @@ RECORDS: dict[str, type[Any]] = {
 # None or absent.
 _BLOCK = {"name": "str", "steps": "optional pipeline"}
 _CALIBRATED = {"calibration_": "optional ascending *"}
-_COMPARED = {"nearest_similarities_": "optional ascending *"}
+_COMPARED = {"nearest_similarities_": "ascending *"}
 _SEARCHED = {"kernel_": "kernel", "best_params_": "dict", **_CALIBRATED}
 _COMBINED = {
     "kernels_": "each kernel",
@@ -452,7 +452,7 @@ _RULES: dict[str, dict[str, str]] = {
         "dual_coefs_": "each finite n_graphs n_outputs",
         "intercept_": "finite n_outputs",
         "train_codes_": "whole n_graphs",
-        "class_supports_": "optional ascending *",
+        "class_supports_": "ascending *",
         "temperature_": "positive",
     },
     "GraphStatistics": {
