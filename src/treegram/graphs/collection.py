@@ -399,6 +399,12 @@ class Graphs(FromLibraries):
         """
         return np.stack([np.repeat(np.arange(self.n_nodes), self.degrees), self.indices], axis=1)[self._edge_arcs()]
 
+    def _adjacency(self) -> Any:
+        """Return a sparse matrix of all nodes with a 1 for each arc."""
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix((np.ones(len(self.indices)), self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
+
     def _n_rows(self, things: str) -> int:
         """Return the number of rows of the fields of nodes, arcs or graphs, as in ``check.ROWS``."""
         if things == "graphs":

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.sparse as sp
 from markupsafe import Markup
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
@@ -100,13 +99,8 @@ def _is_long_chain(graph: Graphs) -> bool:
     n, edges = graph.n_nodes, graph.edges()
     if n <= _LONG or np.count_nonzero(np.abs(edges[:, 0] - edges[:, 1]) == 1) < 0.9 * (n - 1):
         return False
-    hops = shortest_path(_adjacency(graph), directed=False, unweighted=True, indices=0)
+    hops = shortest_path(graph._adjacency(), directed=False, unweighted=True, indices=0)
     return bool(hops[np.isfinite(hops)].max() > _LONG)
-
-
-def _adjacency(graph: Graphs) -> sp.csr_matrix:
-    n = graph.n_nodes
-    return sp.csr_matrix((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n))
 
 
 def _row_layout(n_nodes: int) -> Floats:
@@ -174,7 +168,7 @@ def hop_layout(graph: Graphs) -> Floats:
     n = graph.n_nodes
     if n < 3:
         return np.column_stack([np.arange(n, dtype=np.float64), np.zeros(n)])
-    hops = shortest_path(_adjacency(graph), directed=False, unweighted=True)
+    hops = shortest_path(graph._adjacency(), directed=False, unweighted=True)
     joined = np.isfinite(hops)
     hops = np.where(joined, hops, 0.5 * hops[joined].max() + _GAP)
     weights = 1.0 / np.where(hops > 0, hops, 1.0) ** 2

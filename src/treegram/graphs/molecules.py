@@ -11,7 +11,7 @@ import contextlib
 import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 from itertools import chain, combinations_with_replacement
 from pathlib import Path
@@ -447,16 +447,18 @@ class MoleculeGraphs(Source):
         Graphs
             One graph per molecule, in the same order.
         """
-        return self._convert(_list_records(X, self.smiles_column), "raise", advice=_ADVICE_IN_PIPELINES).graphs()
+        valid, _ = self._convert(_list_records(X, self.smiles_column), "raise", advice=_ADVICE_IN_PIPELINES)
+        return self._collect(valid)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         return tags
 
-    def _convert(self, records: Iterable[Record], on_error: str, **errors: Any) -> Converted:
+    def _convert(self, records: Iterable[Record], on_error: str, **errors: Any) -> tuple[_Valid, dict[int, str]]:
+        """Return the graphs of the valid molecules, and what is wrong with each of the others, by position."""
         self._check_parameters()
-        return Converted(self, *_apply(self._build, records, on_error, n_jobs=self.n_jobs, **errors))
+        return _apply(self._build, records, on_error, n_jobs=self.n_jobs, **errors)
 
     def _build(self, molecule: Any) -> _MoleculeGraph:
         """Return the graph of a SMILES or an RDKit molecule; parameters are already checked."""
@@ -473,6 +475,26 @@ class MoleculeGraphs(Source):
                 smiles=molecule if isinstance(molecule, str) else str(chem.MolToSmiles(chem.RemoveHs(mol))),
                 descriptors=_describe_molecule(mol, _as_tuple(self.descriptors)),
             )
+
+    def _collect(self, valid: _Valid, targets: NDArray[Any] | None = None, groups: Groups | None = None) -> Graphs:
+        """Return the collection; targets and the columns of the user's groups have a row for each record."""
+        items, positions = [item for _, item in valid.values()], list(valid)
+        names = _descriptor_columns(_as_tuple(self.descriptors))
+        columns = np.array([item.descriptors for item in items]).reshape(len(items), len(names))
+        if groups is not None:
+            columns, names = np.hstack([columns, groups[0][positions]]), [*names, *groups[1]]
+        return Graphs.from_edges(
+            [np.array(item.edges, dtype=np.int64).reshape(-1, 2) for item in items],
+            n_nodes=[len(item.labels) for item in items],
+            labels=None if self.labels is None else [item.labels for item in items],
+            attributes=None if self.attributes is None else [item.vectors for item in items],
+            edge_labels=[item.bonds for item in items],
+            targets=None if targets is None else targets[positions],
+            graph_names=[record.name or item.name or item.smiles for record, item in valid.values()],
+            attribute_names=_attribute_columns(_as_tuple(self.attributes)) or None,
+            graph_attributes=columns if names else None,
+            graph_attribute_names=names or None,
+        )
 
 
 def _as_tuple(names: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -494,33 +516,7 @@ class _MoleculeGraph(NamedTuple):
     descriptors: Floats
 
 
-@dataclass(frozen=True)
-class Converted:
-    """The records and graphs of the valid molecules by position, and what is wrong with each of the others."""
-
-    transformer: MoleculeGraphs
-    valid: dict[int, tuple[Record, _MoleculeGraph]]
-    invalid: dict[int, str]
-
-    def graphs(self, targets: NDArray[Any] | None = None, groups: Groups | None = None) -> Graphs:
-        """Return the collection; targets and the columns of the user's groups have a row for each record."""
-        transformer, items, positions = self.transformer, [item for _, item in self.valid.values()], list(self.valid)
-        names = _descriptor_columns(_as_tuple(transformer.descriptors))
-        columns = np.array([item.descriptors for item in items]).reshape(len(items), len(names))
-        if groups is not None:
-            columns, names = np.hstack([columns, groups[0][positions]]), [*names, *groups[1]]
-        return Graphs.from_edges(
-            [np.array(item.edges, dtype=np.int64).reshape(-1, 2) for item in items],
-            n_nodes=[len(item.labels) for item in items],
-            labels=None if transformer.labels is None else [item.labels for item in items],
-            attributes=None if transformer.attributes is None else [item.vectors for item in items],
-            edge_labels=[item.bonds for item in items],
-            targets=None if targets is None else targets[positions],
-            graph_names=[record.name or item.name or item.smiles for record, item in self.valid.values()],
-            attribute_names=_attribute_columns(_as_tuple(transformer.attributes)) or None,
-            graph_attributes=columns if names else None,
-            graph_attribute_names=names or None,
-        )
+_Valid: TypeAlias = dict[int, tuple[Record, _MoleculeGraph]]
 
 
 def _apply(
@@ -640,7 +636,7 @@ def read_molecules(
         names: Any = check_names(graph_names, len(records), "graph_names", "molecules")
         records = [record._replace(name=name) for record, name in zip(records, names, strict=True)]
     groups = _read_groups(graph_attributes, len(records), transformer)
-    return transformer._convert(records, on_error).graphs(y, groups)
+    return transformer._collect(transformer._convert(records, on_error)[0], y, groups)
 
 
 def _read_groups(groups: Any, n_molecules: int, transformer: MoleculeGraphs) -> Groups | None:
@@ -771,21 +767,21 @@ def read_molecule_table(
     groups = _read_groups(graph_attributes, len(places), transformer)
     is_text = isinstance(file.molecules, list)  # SDF records are parsed one by one
     records: Any = list(file.records()) if is_text else file.records()
-    converted = transformer._convert(records, on_error, error=DatasetError, total=len(places))
-    if not converted.valid and not (converted.invalid and on_error == "collect"):
-        reason = next(iter(converted.invalid.values()), "it has no rows")
+    valid, invalid = transformer._convert(records, on_error, error=DatasetError, total=len(places))
+    if not valid and not (invalid and on_error == "collect"):
+        reason = next(iter(invalid.values()), "it has no rows")
         raise DatasetError(f"{source} has no valid molecule: {reason}.")
     names = list(file.names)
     smiles = list(file.molecules) if is_text else [""] * len(places)
-    for row, (_, item) in converted.valid.items():
+    for row, (_, item) in valid.items():
         names[row], smiles[row] = names[row] or item.name or None, item.smiles
     return GraphTable(
         source,
         places,
         names,
-        [converted.invalid.get(row, "") for row in range(len(places))],
-        converted.graphs(groups=groups),
-        np.array(list(converted.valid), dtype=np.int64),
+        [invalid.get(row, "") for row in range(len(places))],
+        transformer._collect(valid, groups=groups),
+        np.array(list(valid), dtype=np.int64),
         file.cells,
         targets=targets,
         smiles=smiles,
@@ -829,7 +825,7 @@ def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
     {1: 'RDKit says: unclosed ring', 2: 'RDKit says: Explicit valence for atom # 1 O, 3, is greater than permitted'}
     """
     transformer = make_source(MoleculeGraphs, kwargs, "invalid_molecules")
-    return transformer._convert(_list_records(molecules, transformer.smiles_column), "collect").invalid
+    return transformer._convert(_list_records(molecules, transformer.smiles_column), "collect")[1]
 
 
 def scaffold_groups(molecules: Any) -> NDArray[Any]:

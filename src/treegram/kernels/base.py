@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -362,12 +361,6 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 def options_of(kernel: Any, *names: str) -> dict[str, Any]:
     """Return some parameters of a kernel, to pass them on under the same names."""
     return {name: getattr(kernel, name) for name in names}
-
-
-def arc_matrix(graphs: Graphs) -> sp.csr_matrix:
-    """Return the adjacency matrix of all nodes."""
-    ones, n = np.ones(len(graphs.indices)), graphs.n_nodes
-    return sp.csr_matrix((ones, graphs.indices, graphs.indptr), shape=(n, n))
 
 
 def node_vectors(graphs: Graphs) -> Floats:

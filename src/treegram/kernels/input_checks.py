@@ -29,7 +29,7 @@ def check_like_fitted(kernel: Any, graphs: Graphs, fitted: Graphs) -> None:
         new, old = ("directed", "undirected") if graphs.directed else ("undirected", "directed")
         refuse_unlike(kernel, f"The edges of the new graphs (X) are {new}", f"on {old} ones")
     if kernel._uses_labels and graphs.labels is not None:
-        _warn_of_unknown_labels(kernel, graphs, _used_labels(fitted))
+        _warn_of_unknown_labels(kernel, graphs, used_labels(fitted))
 
 
 def outside_level() -> int:
@@ -70,7 +70,7 @@ def warn_of_unused(kernel: object, unused: Mapping[str, str]) -> None:
     )
 
 
-def _used_labels(graphs: Graphs) -> list[Hashable]:
+def used_labels(graphs: Graphs) -> list[Hashable]:
     """Return the labels that some node has, in order; none for graphs without labels."""
     if graphs.labels is None:
         return []

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from treegram._core.params import Allowed, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import arc_matrix, options_of
+from treegram.kernels.base import options_of
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid, GridPoint, grid_params
 from treegram.kernels.node_pairs import NodePairKernel, WeightedFeatures
@@ -329,7 +329,7 @@ def refuse_overflow(sizes: Floats, lam: float, depth: int) -> None:
 
 def _most_walks(graphs: Graphs, depth: int) -> float:
     """Return the largest number of walks of at most ``depth`` steps from a node; infinity for too many."""
-    neighbors = arc_matrix(graphs)
+    neighbors = graphs._adjacency()
     walks = total = np.ones(graphs.n_nodes)
     for _ in range(min(depth, int(graphs.sizes.max(initial=0)))):  # shortest paths are no longer than this
         walks = neighbors @ walks

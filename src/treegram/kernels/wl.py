@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from treegram._core.params import Allowed, Whole, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import arc_matrix, options_of
+from treegram.kernels.base import options_of
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NodePairKernel
@@ -347,7 +347,7 @@ def spread_over_trees(graphs: Graphs, levels: Floats) -> Floats:
     number of walks of at most i steps, node w gets the sum over v of levels[i, v] / c_i(v) times the number of these walks from v
     that end at w.
     """
-    n, steps = graphs.n_nodes, arc_matrix(graphs)
+    n, steps = graphs.n_nodes, graphs._adjacency()
     total = np.zeros_like(levels[0])
     walks, sizes = np.ones(n), np.zeros(n)  # of exactly and of at most i steps, from each node
     for depth, level in enumerate(levels):

@@ -21,6 +21,7 @@ from treegram._core.types import Floats, Ints
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline, through_pipeline
+from treegram.kernels.input_checks import used_labels
 from treegram.pairsum.tiles import inverse_roots
 from treegram.structure.wl import wl_colors
 
@@ -195,7 +196,7 @@ def fitted_selves(kernel: Any) -> Floats:
 def _unseen_labels(fitted: Graphs, graphs: Graphs) -> Floats:
     if fitted.labels is None or graphs.labels is None:
         return np.zeros(len(graphs))
-    fitted_labels = {fitted.label_values[code] for code in np.unique(fitted.labels).tolist()}
+    fitted_labels = set(used_labels(fitted))
     is_unseen = np.array([value not in fitted_labels for value in graphs.label_values], dtype=bool)
     return _share_by_graph(graphs, is_unseen[graphs.labels])
 
