@@ -228,7 +228,7 @@ def parse_csv(text: str, source: str, delimiter: str) -> CellTable:
     lines, problems = [], []
     try:
         names = [name.strip() for name in next(filter(None, reader), [])]  # blank lines have no fields
-        check_names(names, source)
+        check_header(names, source)
         _check_delimiter(names, source, delimiter)
         width = len(names)
         for row in reader:
@@ -253,7 +253,7 @@ def _check_delimiter(names: list[str], source: str, delimiter: str) -> None:
             )
 
 
-def check_names(names: list[str], source: str) -> None:
+def check_header(names: list[str], source: str) -> None:
     """Require names of columns, each once."""
     if not any(names):
         raise DatasetError(f"{source}: the file is empty; its first line must name the columns.")
@@ -273,7 +273,7 @@ def _read_parquet(path: Path) -> CellTable:
         table = parquet.read_table(path)
     except (OSError, ValueError) as error:
         raise DatasetError(f"{path} cannot be read as Parquet: {' '.join(str(error).split())[:200]}.") from None
-    check_names(table.column_names, str(path))
+    check_header(table.column_names, str(path))
     columns = {name: table[name].to_pylist() for name in table.column_names}
     return CellTable(str(path), columns, len(table), lambda row: f"{path}: row {row}")
 

@@ -37,12 +37,12 @@ COLUMN_NAMES = {
 
 GROUP_END = ": "  # ends the name of a group in the name of a column of graph_attributes
 
-Names = NDArray[Any] | None
+NameArray = NDArray[Any] | None
 T = TypeVar("T")
 MAX_NODES = 2**31 - 1  # of a collection, so that the product of two node numbers fits into 64 bits
 
 
-def _title(graph: int, names: Names) -> str:
+def _title(graph: int, names: NameArray) -> str:
     return f"Graph {graph}" if names is None else f"Graph {graph} ({names[graph]!r})"
 
 
@@ -50,7 +50,7 @@ class Finder(NamedTuple):
     """Describe graphs and nodes of a collection in messages: by number, and by name if there are names."""
 
     offsets: Ints
-    graph_names: Names = None
+    graph_names: NameArray = None
     node_names: Any = None
 
     def graph(self, graph: int) -> str:
@@ -91,7 +91,7 @@ def as_list(values: Iterable[Any], name: str, n_graphs: int | None = None) -> li
     return entries
 
 
-def each_graph(convert: Callable[[Any], T], entries: Iterable[Any], graph_names: Names) -> list[T]:
+def each_graph(convert: Callable[[Any], T], entries: Iterable[Any], graph_names: NameArray) -> list[T]:
     """Convert the entry of each graph; an error message begins with the graph."""
     converted: list[T] = []
     for entry in entries:
@@ -148,7 +148,7 @@ def check_count(count: Any, name: str = "n_nodes") -> int:
     return number
 
 
-def count_rows(name: str, entries: list[Any], graph_names: Names) -> list[int]:
+def count_rows(name: str, entries: list[Any], graph_names: NameArray) -> list[int]:
     """Return the number of rows that each graph has in some data."""
 
     def length(entry: Any) -> int:
@@ -159,7 +159,7 @@ def count_rows(name: str, entries: list[Any], graph_names: Names) -> list[int]:
     return each_graph(length, entries, graph_names)
 
 
-def _agreed(counts: Mapping[str, list[int]], graph_names: Names, thing: str) -> list[int] | None:
+def _agreed(counts: Mapping[str, list[int]], graph_names: NameArray, thing: str) -> list[int] | None:
     """Return the number of nodes or edges of each graph, on which all data must agree; None without any."""
     first = next(iter(counts.values()), None)
     for numbers in counts.values():
@@ -174,7 +174,7 @@ def place_edges(
     pairs: Ints,
     edge_counts: Mapping[str, list[int]],
     node_counts: Mapping[str, list[int]],
-    graph_names: Names = None,
+    graph_names: NameArray = None,
 ) -> tuple[Ints, Ints]:
     """Return the first node of each graph, and edges by node numbers across all graphs; ``pairs`` are numbered within each graph.
 
@@ -544,7 +544,7 @@ def _check_column_names(fields: dict[str, Any], name: str, owner: str) -> tuple[
     return () if names is None else tuple(names)
 
 
-def check_names(names: Iterable[Any] | None, length: int, name: str, things: str) -> Names:
+def check_names(names: Iterable[Any] | None, length: int, name: str, things: str) -> NameArray:
     """Convert one name per graph, node or column to strings."""
     if names is None:
         return None

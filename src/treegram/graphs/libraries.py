@@ -20,7 +20,7 @@ from treegram.graphs.cells import Cells, CellTable
 from treegram.graphs.check import Finder, check_count, place_edges
 from treegram.graphs.tables import ARGUMENTS, build_graphs, list_names
 
-Names = Sequence[str] | None
+GraphNames = Sequence[str] | None
 _STORAGE = {"num_nodes", "batch", "ptr"}  # keys of PyTorch Geometric that are not data
 _DEFAULTS = ("label", "attributes", None, None)  # names that may be missing
 _PYG_DEFAULTS = (None, "x", None, "edge_attr")
@@ -42,7 +42,7 @@ def _build(
     columns: Sequence[Any],
     defaults: Sequence[str | None],
     targets: Any,
-    graph_names: Names,
+    graph_names: GraphNames,
     *,
     directed: bool,
 ) -> Graphs:
@@ -114,7 +114,7 @@ def _all_names(names: list[Any]) -> list[str] | None:
 # -------------------------------------------------------------------- networkx and igraph
 
 
-def read_networkx(graphs: Any, columns: Sequence[Any], targets: Any, graph_names: Names) -> Graphs:
+def read_networkx(graphs: Any, columns: Sequence[Any], targets: Any, graph_names: GraphNames) -> Graphs:
     """Build a collection from networkx graphs; see :meth:`treegram.Graphs.from_networkx`."""
     inputs, directed = _list_graphs(graphs, ("is_directed", "adj"), "a networkx", "to_undirected() or to_directed()")
     items = []
@@ -127,7 +127,7 @@ def read_networkx(graphs: Any, columns: Sequence[Any], targets: Any, graph_names
     return _build(items, "Graphs.from_networkx", columns, _DEFAULTS, targets, graph_names, directed=directed)
 
 
-def read_igraph(graphs: Any, columns: Sequence[Any], targets: Any, graph_names: Names) -> Graphs:
+def read_igraph(graphs: Any, columns: Sequence[Any], targets: Any, graph_names: GraphNames) -> Graphs:
     """Build a collection from igraph graphs; see :meth:`treegram.Graphs.from_igraph`."""
     inputs, directed = _list_graphs(graphs, ("get_edgelist", "vs"), "an igraph", "as_undirected() or as_directed()")
     items = []
@@ -190,7 +190,7 @@ def _rows(codes: Ints | None, values: tuple[Hashable, ...], vectors: Any, length
 # -------------------------------------------------------------------- PyTorch Geometric
 
 
-def read_pyg(data: Any, columns: Sequence[Any], targets: Any, graph_names: Names, *, directed: bool) -> Graphs:
+def read_pyg(data: Any, columns: Sequence[Any], targets: Any, graph_names: GraphNames, *, directed: bool) -> Graphs:
     """Build a collection from Data objects; see :meth:`treegram.Graphs.from_pyg`."""
     selected = {name for names in columns for name in ([names] if isinstance(names, str) else names or [])}
     items = [_from_pyg(item, i, selected, targets) for i, item in enumerate(_pyg_list(data))]
@@ -271,7 +271,7 @@ def _pyg_target(value: NDArray[Any], name: str, graph: int) -> Any:
 
 
 def read_grakel(
-    graphs: Iterable[Any], targets: ArrayLike | None, graph_names: Names, *, node_data: str, directed: bool
+    graphs: Iterable[Any], targets: ArrayLike | None, graph_names: GraphNames, *, node_data: str, directed: bool
 ) -> Graphs:
     """Build a collection from GraKeL's input; see :meth:`treegram.Graphs.from_grakel`."""
     if node_data not in ("labels", "attributes"):

@@ -17,7 +17,7 @@ from treegram.exceptions import DatasetError
 from treegram.graphs.cells import (
     DELIMITERS,
     CellTable,
-    check_names,
+    check_header,
     describe_width,
     is_missing,
     name_texts,
@@ -132,7 +132,7 @@ def _read_smi(text: str, source: str) -> tuple[CellTable, str]:
     default_name = "2"
     if rows[0][0].lower() == _DEFAULT_COLUMN:
         names, rows, lines, problems, default_name = rows[0], rows[1:], lines[1:], problems[1:], ""
-        check_names(names, source)
+        check_header(names, source)
         for row, fields in enumerate(rows):
             if len(fields) > len(names):
                 problems[row] = problems[row] or describe_width(len(fields), len(names))
