@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.text import spell_bytes
+from treegram._core.types import Array
 
 try:
     import resource
@@ -93,7 +93,7 @@ def require_gram(*shape: int) -> None:
     )
 
 
-def allocate(shape: int | tuple[int, ...], dtype: Any, purpose: str) -> NDArray[Any]:
+def allocate(shape: int | tuple[int, ...], dtype: Any, purpose: str) -> Array:
     """Return zeros, or raise a MemoryError that names their purpose."""
     n_bytes = float(np.prod(np.atleast_1d(shape), dtype=float)) * np.dtype(dtype).itemsize
     require(n_bytes, purpose)

@@ -9,10 +9,9 @@ from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.text import counted
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs.check import (
     COLUMN_NAMES,
@@ -47,8 +46,8 @@ def stack_vectors(blocks: list[Floats], name: str) -> Floats:
 
 
 def compress_edges(
-    pairs: Ints, finder: Finder, data: dict[str, NDArray[Any]], *, directed: bool
-) -> tuple[Ints, Ints, dict[str, NDArray[Any]]]:
+    pairs: Ints, finder: Finder, data: dict[str, Array], *, directed: bool
+) -> tuple[Ints, Ints, dict[str, Array]]:
     """Convert node pairs to CSR neighbors: no self loops, each edge once, both directions unless directed.
 
     ``data`` maps names for messages to arrays with one row per pair; they are returned with one row per arc.
@@ -78,7 +77,7 @@ def _starts(sources: Ints, n_nodes: int) -> Ints:
     return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=n_nodes))])
 
 
-def _is_compressed(sources: Ints, ends: Ints, n_nodes: int, data: dict[str, NDArray[Any]], *, directed: bool) -> bool:
+def _is_compressed(sources: Ints, ends: Ints, n_nodes: int, data: dict[str, Array], *, directed: bool) -> bool:
     """Return whether arcs are already sorted, without loops, and in both directions if undirected, as in most files."""
     steps = np.diff(sources)
     if (sources == ends).any() or (steps < 0).any() or ((steps == 0) & (ends[1:] <= ends[:-1])).any():
@@ -103,7 +102,7 @@ def _arcs_back(indptr: Ints, indices: Ints) -> Ints | None:
 
 
 def _check_same(
-    rows: NDArray[Any], first: Ints, inverse: Ints, keys: Ints, finder: Finder, name: str, *, directed: bool
+    rows: Array, first: Ints, inverse: Ints, keys: Ints, finder: Finder, name: str, *, directed: bool
 ) -> None:
     """Raise if an edge that is listed more than once has different data."""
     unequal = rows[first][inverse] != rows

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.optional import optional_module
 from treegram._core.text import counted, suggest
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.exceptions import DatasetError, InvalidGraphError, TreegramError
 from treegram.graphs.check import as_vectors, refuse_masked
 
@@ -98,11 +97,11 @@ class CellTable:
         """Return a column of names or labels as text, in which no cell may be empty."""
         return [str(cell) for cell in self.labels(column, advice=advice)]
 
-    def values(self, column: str, argument: str = "") -> tuple[Ints, NDArray[Any]]:
+    def values(self, column: str, argument: str = "") -> tuple[Ints, Array]:
         """Return the rows that have a value in a column, and the values: whole numbers, numbers, booleans or text."""
         return convert_cells(self.cells(column, argument), column, self.where, self.error)
 
-    def complete_values(self, column: str, argument: str = "") -> NDArray[Any]:
+    def complete_values(self, column: str, argument: str = "") -> Array:
         """Return the values of a column in which no cell may be missing."""
         rows, values = self.values(column, argument)
         if len(rows) < self.n_rows:
@@ -305,7 +304,7 @@ def name_texts(cells: Cells) -> list[str | None]:
 
 def convert_cells(
     cells: Cells, name: str, where: Callable[[int], str], error: type[TreegramError] = DatasetError
-) -> tuple[Ints, NDArray[Any]]:
+) -> tuple[Ints, Array]:
     """Return the rows that have a value, and the values: whole numbers, numbers, booleans or text.
 
     ``name`` is the column's, and ``where`` says the place of a row. All cells decide what the column holds; a column of numbers and text

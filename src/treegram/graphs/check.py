@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from treegram._core.text import counted
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints, Masks
 from treegram.exceptions import DatasetError, InvalidGraphError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ COLUMN_NAMES = {
 
 GROUP_END = ": "  # ends the name of a group in the name of a column of graph_attributes
 
-NameArray = NDArray[Any] | None
+NameArray = Array | None
 T = TypeVar("T")
 MAX_NODES = 2**31 - 1  # of a collection, so that the product of two node numbers fits into 64 bits
 
@@ -110,7 +110,7 @@ def refuse_masked(values: object, name: str) -> None:
         )
 
 
-def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+def as_array(values: ArrayLike, name: str) -> Array:
     """Convert to an array without masked values."""
     refuse_masked(values, name)
     try:
@@ -119,7 +119,7 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
         raise InvalidGraphError(f"{name} must form a regular array ({error}).") from None
 
 
-def as_exact(values: ArrayLike, name: str) -> NDArray[Any]:
+def as_exact(values: ArrayLike, name: str) -> Array:
     """Convert to an array; raise where numpy would turn numbers into strings, or round large integers."""
     array = as_array(values, name)
     if isinstance(values, list | tuple) and array.dtype.kind in "USf":
@@ -255,7 +255,7 @@ def check_edges(edges: ArrayLike, finder: Finder) -> Ints:
     return pairs
 
 
-def node_mask(nodes: ArrayLike, n_nodes: int) -> NDArray[np.bool_]:
+def node_mask(nodes: ArrayLike, n_nodes: int) -> Masks:
     """Convert node numbers or a mask to a mask."""
     numbers = as_array(nodes, "nodes")
     if numbers.dtype == bool and numbers.shape == (n_nodes,):
@@ -315,7 +315,7 @@ def parse_label(text: str, where: str) -> Hashable:
 
 
 def encode_labels(
-    labels: Sequence[Hashable] | NDArray[Any], length: int, name: str, things: str
+    labels: Sequence[Hashable] | Array, length: int, name: str, things: str
 ) -> tuple[Ints, tuple[Hashable, ...]]:
     """Return the codes and the sorted distinct values of one label per node or edge."""
     refuse_masked(labels, name)

@@ -13,10 +13,10 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from treegram._core.text import counted, suggest
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import check
 from treegram.graphs.build import check_collection, compress_edges, join_fields, stack_vectors
@@ -87,10 +87,10 @@ class Graphs(FromLibraries):
     edge_labels: Ints | None
     edge_label_values: tuple[Hashable, ...]
     directed: bool
-    targets: NDArray[Any] | None
+    targets: Array | None
     edge_attributes: Floats | None = None
-    graph_names: NDArray[Any] | None = None
-    node_names: NDArray[Any] | None = None
+    graph_names: Array | None = None
+    node_names: Array | None = None
     attribute_names: tuple[str, ...] | None = None
     edge_attribute_names: tuple[str, ...] | None = None
     graph_attributes: Floats | None = None
@@ -121,7 +121,7 @@ class Graphs(FromLibraries):
         self.__dict__.update(state)
         self.__post_init__()  # a file may hold anything, and pickle does not keep arrays read-only
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001 (numpy's protocol)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # noqa: FBT001 (numpy's protocol)
         """Return one row per graph, as scikit-learn expects; a single graph has one axis, so a list of graphs is an array of rows."""
         if dtype not in (None, np.dtype(object)) or copy is False:
             raise TypeError(f"Graphs become an array of dtype object, as a copy; got dtype={dtype}, copy={copy}.")
@@ -236,9 +236,9 @@ class Graphs(FromLibraries):
         offsets: ArrayLike,
         edges: ArrayLike,
         *,
-        labels: Sequence[Hashable] | NDArray[Any] | None = None,
+        labels: Sequence[Hashable] | Array | None = None,
         attributes: ArrayLike | None = None,
-        edge_labels: Sequence[Hashable] | NDArray[Any] | None = None,
+        edge_labels: Sequence[Hashable] | Array | None = None,
         edge_attributes: ArrayLike | None = None,
         directed: bool = False,
         targets: ArrayLike | None = None,
@@ -298,7 +298,7 @@ class Graphs(FromLibraries):
         )
         pairs = check.check_edges(edges, finder)
         coded = _encoded("edge_label", edge_labels, len(pairs), "edges")
-        edge_data: dict[str, NDArray[Any]] = {}
+        edge_data: dict[str, Array] = {}
         if edge_labels is not None:
             edge_data["labels"] = coded["edge_labels"]
         if edge_attributes is not None:

@@ -10,12 +10,10 @@ from collections.abc import Collection, Hashable
 from dataclasses import fields
 from hashlib import blake2b, sha256
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from treegram._core.types import Ints
+from treegram._core.types import Array, Ints
 from treegram.graphs.check import COLUMN_NAMES, ROWS, plain_label
 from treegram.graphs.collection import Graphs
 
@@ -101,15 +99,15 @@ def _drop_unused(codes: Ints | None, values: tuple[Hashable, ...]) -> tuple[Ints
     return np.searchsorted(used, codes), tuple(values[code] for code in used.tolist())
 
 
-def _rows_to_hash(graphs: Graphs, name: str) -> NDArray[Any]:
+def _rows_to_hash(graphs: Graphs, name: str) -> Array:
     """Return an array whose rows have equal bytes if and only if those of a field are equal."""
-    array: NDArray[Any] = getattr(graphs, name)
+    array: Array = getattr(graphs, name)
     if name not in _LABEL_VALUES:
         return _plain_array(array)
     return _plain_array(np.fromiter(getattr(graphs, _LABEL_VALUES[name]), dtype=object))[array]
 
 
-def _plain_array(array: NDArray[Any]) -> NDArray[Any]:
+def _plain_array(array: Array) -> Array:
     """Return whole numbers and floats with 64 bits, and anything else as one digest of 16 bytes per value."""
     if array.dtype.kind == "f":
         return np.ascontiguousarray(array, dtype="<f8")

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist, squareform
 
 from treegram._core.html import render
 from treegram._core.text import counted, label_text
-from treegram._core.types import Floats
+from treegram._core.types import Floats, Masks
 from treegram.graphs import Graphs
 from treegram.graphs.check import COLUMN_NAMES
 
@@ -129,7 +128,7 @@ def _project(coordinates: Floats, chains: Sequence[str]) -> Floats:
     return positions
 
 
-def _distance(positions: Floats, is_inside: NDArray[np.bool_]) -> float:
+def _distance(positions: Floats, is_inside: Masks) -> float:
     """Return the smallest distance between the nodes of a chain and all others."""
     return float(cKDTree(positions[~is_inside]).query(positions[is_inside])[0].min())
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.types import Ints
+from treegram._core.types import Array, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs.collection import Graphs
 
@@ -38,7 +38,7 @@ def fields_to_graphs(content: Any) -> Graphs:
     return Graphs(**plain | {name: _unpack(plain[name]) for name in _NAMES if name in plain}, targets=None)
 
 
-def _pack(names: NDArray[Any]) -> tuple[Ints, NDArray[np.uint64]]:
+def _pack(names: Array) -> tuple[Ints, NDArray[np.uint64]]:
     """Return the length of each name in bytes, and all bytes as 64-bit numbers, padded with zeros."""
     texts = [name.encode("utf-8", "surrogatepass") for name in names]
     data = b"".join(texts)

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.text import counted
-from treegram._core.types import Ints
+from treegram._core.types import Array, Ints
 from treegram.exceptions import DatasetError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import CellTable, is_missing
@@ -43,7 +42,7 @@ class GraphTable:
     molecules: Sequence[Any] | None = None  # whose atoms are the nodes, for drawings
     transformer: Any = None  # that made the graphs; None for data sets
 
-    def values(self, column: str) -> tuple[Ints, NDArray[Any]]:
+    def values(self, column: str) -> tuple[Ints, Array]:
         """Return the ids of the graphs that have a value in a column, and the values: numbers, booleans or text."""
         if not column and self.graphs.targets is not None:
             return np.arange(len(self.graphs)), self.graphs.targets.copy()  # of a data set
@@ -64,7 +63,7 @@ class GraphTable:
         cells = self._cells.cells(column)
         return [None if is_missing(cells[row]) else str(cells[row]) for row in self.kept]
 
-    def with_target(self, column: str) -> tuple[Graphs, NDArray[Any]]:
+    def with_target(self, column: str) -> tuple[Graphs, Array]:
         """Return the graphs that have a value of a target, and the values; warn about the other graphs."""
         ids, y = self.values(column)
         n_missing = len(self.graphs) - len(ids)
@@ -113,7 +112,7 @@ def join_cells(table: GraphTable, cells: CellTable, graph_column: str, required:
     )
 
 
-def choose_task(values: NDArray[Any], title: str) -> str:
+def choose_task(values: Array, title: str) -> str:
     """Return what targets are for, "classification" or "regression"; raise if that is not clear. ``title`` names them."""
     task, reason = guess_task(values)
     if task is None:
@@ -124,7 +123,7 @@ def choose_task(values: NDArray[Any], title: str) -> str:
     return task
 
 
-def guess_task(values: NDArray[Any]) -> tuple[str | None, str]:
+def guess_task(values: Array) -> tuple[str | None, str]:
     """Guess what targets are for: "classification", "regression", or None if that is not clear; and say why.
 
     Text and booleans are classes, and so are two distinct numbers that are whole. Other numbers are for regression if some is

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from treegram._core.optional import optional_module
-from treegram._core.types import Ints
+from treegram._core.types import Array, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import Cells, CellTable
@@ -251,14 +251,14 @@ def _from_pyg(item: Any, graph: int, selected: Set[str], target: Any) -> _Item:
     return _Item(range(n_nodes), index.T, *parts, data)
 
 
-def _to_numpy(value: Any) -> NDArray[Any]:
+def _to_numpy(value: Any) -> Array:
     if hasattr(value, "detach"):
         return np.asarray(value.detach().cpu().numpy())
     is_list = isinstance(value, list | tuple)  # of names, perhaps: numpy would change some
     return np.fromiter(value, dtype=object, count=len(value)) if is_list else np.array(value)
 
 
-def _pyg_target(value: NDArray[Any], name: str, graph: int) -> Any:
+def _pyg_target(value: Array, name: str, graph: int) -> Any:
     """Return the target of a graph: one value, or a row of values."""
     if value.size != 1 and not (value.ndim == 2 and len(value) == 1):
         raise InvalidGraphError(

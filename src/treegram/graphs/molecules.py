@@ -19,12 +19,12 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from treegram._core.parallel import run_in_processes, track
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Whole, Words, check_value, parameters
 from treegram._core.text import counted
-from treegram._core.types import Floats
+from treegram._core.types import Array, Floats
 from treegram.exceptions import DatasetError, InvalidGraphError, TreegramError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import table_of
@@ -476,7 +476,7 @@ class MoleculeGraphs(Source):
                 descriptors=_describe_molecule(mol, _as_tuple(self.descriptors)),
             )
 
-    def _collect(self, valid: _Valid, targets: NDArray[Any] | None = None, groups: Groups | None = None) -> Graphs:
+    def _collect(self, valid: _Valid, targets: Array | None = None, groups: Groups | None = None) -> Graphs:
         """Return the collection; targets and the columns of the user's groups have a row for each record."""
         items, positions = [item for _, item in valid.values()], list(valid)
         names = _descriptor_columns(_as_tuple(self.descriptors))
@@ -664,7 +664,7 @@ def load_molecules(
     on_error: str = "raise",
     graph_attributes: Mapping[str, Any] | None = None,
     **kwargs: Any,
-) -> tuple[Graphs, NDArray[Any] | None]:
+) -> tuple[Graphs, Array | None]:
     r"""Load molecules from a file, with their targets.
 
     Parameters
@@ -828,7 +828,7 @@ def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
     return transformer._convert(_list_records(molecules, transformer.smiles_column), "collect")[1]
 
 
-def scaffold_groups(molecules: Any) -> NDArray[Any]:
+def scaffold_groups(molecules: Any) -> Array:
     """Return the Bemis-Murcko scaffold of each molecule: groups for splits that test on new kinds of molecules.
 
     Parameters

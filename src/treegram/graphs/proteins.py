@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
 from treegram._core.optional import optional_module
 from treegram._core.parallel import track
 from treegram._core.params import NOTHING, Allowed, Instance, Number, Words, parameters
 from treegram._core.text import counted
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Floats, Ints, Masks
 from treegram.exceptions import DatasetError, InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.transforms import Source
@@ -268,7 +268,7 @@ def _vectors_and_edges(residues: _Residues, options: ProteinGraphs) -> tuple[Flo
     return vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
-def _invariants(positions: Floats, follows: NDArray[np.bool_]) -> Floats:
+def _invariants(positions: Floats, follows: Masks) -> Floats:
     """Return the invariant attributes of each residue."""
     n = len(positions)
     first, second = cKDTree(positions).query_pairs(_FAR, output_type="ndarray").T

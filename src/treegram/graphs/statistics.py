@@ -11,14 +11,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.jit import jit
 from treegram._core.params import Allowed, Checked, Whole, parameters
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import check_fitted_columns
 
@@ -146,7 +145,7 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         self._check_alike(graphs)
         return np.hstack([block for _, block in self._blocks(graphs)])
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
+    def get_feature_names_out(self, input_features: object = None) -> Array:  # noqa: ARG002
         """Return the names of the columns.
 
         Parameters

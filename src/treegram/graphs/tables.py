@@ -11,10 +11,9 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, parameters
-from treegram._core.types import Ints
+from treegram._core.types import Array, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import CellTable, holds_numbers, table_of
@@ -268,9 +267,7 @@ def _look_up_ends(
     return rows
 
 
-def _read_targets(
-    column: str, tables: Mapping[str, CellTable], codes: Ints, graph_names: Sequence[Hashable]
-) -> NDArray[Any]:
+def _read_targets(column: str, tables: Mapping[str, CellTable], codes: Ints, graph_names: Sequence[Hashable]) -> Array:
     """Return one target per graph: from the graph table, or from the node table, where it is constant within each graph."""
     is_of_graphs = "graphs" in tables and (column in tables["graphs"] or column not in tables["nodes"])
     table = tables["graphs" if is_of_graphs else "nodes"]

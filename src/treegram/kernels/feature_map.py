@@ -8,7 +8,6 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +15,7 @@ from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import FLAG, NOTHING, SEED, Checked, Instance, Whole, parameters
-from treegram._core.types import Floats
+from treegram._core.types import Array, Floats
 from treegram.exceptions import InvalidGraphError, ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.attribution import row_contributions
@@ -213,7 +212,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
             rows = rows.toarray()
         return rows
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002 (scikit-learn's signature)
+    def get_feature_names_out(self, input_features: object = None) -> Array:  # noqa: ARG002 (scikit-learn's signature)
         """Return what each column counts: a tree such as ``C(N,C(O))``, a color, or a bin.
 
         Parameters

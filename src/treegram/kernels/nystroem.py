@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -17,7 +16,7 @@ from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, SEED, Checked, Instance, Whole, parameters
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.exceptions import ParameterError
 from treegram.graphs import as_graphs
 from treegram.kernels.base import GraphKernel
@@ -156,7 +155,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
             rows: Floats = solve_triangular(self._factor, columns.T, lower=True, check_finite=False).T
             return np.ascontiguousarray(rows)
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002 (scikit-learn's signature)
+    def get_feature_names_out(self, input_features: object = None) -> Array:  # noqa: ARG002 (scikit-learn's signature)
         """Return a name for each column.
 
         Parameters

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.optional import optional_module
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints, Masks
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline, through_pipeline
@@ -61,7 +60,7 @@ class Applicability:
     percentile: Floats
     unseen_labels: Floats
     unseen_colors: Floats
-    verdict: NDArray[Any]
+    verdict: Array
 
     def to_frame(self) -> Any:
         """Return a table with a row for each graph. Requires pandas.
@@ -208,6 +207,6 @@ def _unseen_colors(fitted: Graphs, graphs: Graphs) -> Floats:
     return _share_by_graph(graphs, ~np.isin(colors, fitted_colors))
 
 
-def _share_by_graph(graphs: Graphs, is_unseen: NDArray[np.bool_]) -> Floats:
+def _share_by_graph(graphs: Graphs, is_unseen: Masks) -> Floats:
     counts = np.bincount(graphs.graph_ids[is_unseen], minlength=len(graphs))
     return counts / np.maximum(graphs.sizes, 1)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.bases import ClassifierMixin
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.graphs import as_graphs
 from treegram.kernels.input_checks import outside_level
 from treegram.models import linear
@@ -275,7 +274,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         decisions = self._decide(X)
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Predict the classes of graphs.
 
         Parameters

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.bases import RegressorMixin
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, parameters
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.kernels.input_checks import outside_level
 from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers
 from treegram.models.conformal import PredictsIntervals
@@ -167,7 +166,7 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
             return self._fit_columns(X, y, sample_weight=sample_weight, groups=groups)
         return super().fit(X, y, sample_weight=sample_weight, groups=groups)
 
-    def _read_targets(self, labels: NDArray[Any]) -> Floats:
+    def _read_targets(self, labels: Array) -> Floats:
         return check_numbers(labels)
 
     def _splits(self, targets: Floats, groups: Any) -> Splits:

@@ -17,7 +17,6 @@ from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.utils import check_array
 
@@ -25,7 +24,7 @@ from treegram._core.bases import BaseEstimator, ClassifierMixin, RegressorMixin
 from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
 from treegram._core.text import counted
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs
 from treegram.kernels.grid import grid_points, parameter_names, split_pipeline, with_parameters
@@ -71,7 +70,7 @@ class Selection:
     gram: int  # index of the Gram matrix
     strength: float  # C, or alpha
     inner_score: float  # mean over the inner folds
-    predicted: NDArray[Any]  # (n_test,) class codes or regression targets
+    predicted: Array  # (n_test,) class codes or regression targets
     # (n_test,) above 0 for the second of two classes, or (n_test, n_classes); None for regression
     decisions: Floats | None
     fits: Fits
@@ -82,7 +81,7 @@ class Data:
     """Graphs with targets, folds, and the strengths of regularization to try on them."""
 
     graphs: Any  # Graphs, or for kernel="precomputed" their Gram matrix
-    targets: NDArray[Any]  # class codes, or regression targets
+    targets: Array  # class codes, or regression targets
     weights: Floats | None  # of the graphs
     strengths: Floats  # of regularization, in the order in which they are tried
     splits: Splits  # (training, test) ids of the folds

@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedKFold
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.bases import ClassifierMixin
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import all_classes
@@ -153,7 +152,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     C: float | Sequence[float] = (0.01, 0.1, 1, 10, 100, 1000, 10000)
     class_weight: Any = None
 
-    def _read_targets(self, labels: NDArray[Any]) -> Ints:
+    def _read_targets(self, labels: Array) -> Ints:
         self.classes_, codes = check_classes(labels)
         return codes
 
@@ -219,7 +218,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         decisions = self._decide(X)
         return one_against_rest(decisions, len(self.classes_))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Predict the classes of graphs.
 
         Parameters
@@ -334,7 +333,7 @@ def count_fits(gaps: Floats) -> Fits:
 
 
 def _score_machines(
-    K: Floats, train: Ints, test: Ints, *, data: Data, weigh: Weigh, scorer: Scorer | None, classes: NDArray[Any]
+    K: Floats, train: Ints, test: Ints, *, data: Data, weigh: Weigh, scorer: Scorer | None, classes: Array
 ) -> tuple[Floats, Fits]:
     """Return the accuracy on the test part for each C, or the score of a scorer."""
     codes, weights = data.targets, None if data.weights is None else data.weights[test]

@@ -14,13 +14,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
-from treegram._core.types import Floats
+from treegram._core.types import Array, Floats
 from treegram.exceptions import ModelFileError
 from treegram.graphs import Graphs
 from treegram.graphs.digest import digest_graphs
@@ -188,7 +187,7 @@ def _follows(value: Any, requirement: str, shape: list[str], sizes: Sizes) -> bo
     return bool(np.isfinite(value).all()) and _meets(value, requirement)
 
 
-def _meets(values: NDArray[Any], requirement: str) -> bool:
+def _meets(values: Array, requirement: str) -> bool:
     if requirement in ("codes", "increasing"):
         return bool((values[1:] > values[:-1]).all())
     if requirement == "ascending":
