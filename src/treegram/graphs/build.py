@@ -5,7 +5,7 @@ Compiled loops trust the arrays of a collection and do not check bounds, so noth
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from treegram.graphs.check import (
     COLUMN_NAMES,
     ROWS,
     Finder,
+    LabelValues,
     check_ascending,
     check_edge_vectors,
     check_edges,
@@ -227,7 +228,7 @@ def _check_ints(fields: dict[str, Any], name: str, length: int | None = None, me
 
 
 def _check_labels(fields: dict[str, Any], name: str, length: int, meaning: str) -> None:
-    values: tuple[Hashable, ...] = fields[f"{name}_values"]
+    values: LabelValues = fields[f"{name}_values"]
     if not isinstance(values, tuple):
         raise InvalidGraphError(f"{name}_values must be a tuple; {_got(values)}.")
     if fields[f"{name}s"] is None:

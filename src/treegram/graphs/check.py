@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +38,7 @@ COLUMN_NAMES = {
 GROUP_END = ": "  # ends the name of a group in the name of a column of graph_attributes
 
 NameArray = Array | None
+LabelValues: TypeAlias = tuple[Hashable, ...]  # the distinct labels, sorted
 T = TypeVar("T")
 MAX_NODES = 2**31 - 1  # of a collection, so that the product of two node numbers fits into 64 bits
 
@@ -314,9 +315,7 @@ def parse_label(text: str, where: str) -> Hashable:
     return label
 
 
-def encode_labels(
-    labels: Sequence[Hashable] | Array, length: int, name: str, things: str
-) -> tuple[Ints, tuple[Hashable, ...]]:
+def encode_labels(labels: Sequence[Hashable] | Array, length: int, name: str, things: str) -> tuple[Ints, LabelValues]:
     """Return the codes and the sorted distinct values of one label per node or edge."""
     refuse_masked(labels, name)
     if isinstance(labels, Mapping | Set):
@@ -353,9 +352,7 @@ def _sort_key(value: Hashable) -> tuple[Any, ...]:
     return (type(value).__name__, value)
 
 
-def join_codes(
-    codes: list[Ints | None], values: list[tuple[Hashable, ...]]
-) -> tuple[Ints | None, tuple[Hashable, ...]]:
+def join_codes(codes: list[Ints | None], values: list[LabelValues]) -> tuple[Ints | None, LabelValues]:
     """Join several arrays of codes, each with its own values, into one array with common, sorted values."""
     if codes[0] is None:
         return None, ()
@@ -363,12 +360,7 @@ def join_codes(
     return np.concatenate([m[c] for m, c in zip(moved, codes, strict=True) if c is not None]), joined
 
 
-def same_labels(
-    codes: Ints | None,
-    values: tuple[Hashable, ...],
-    other_codes: Ints | None,
-    other_values: tuple[Hashable, ...],
-) -> bool:
+def same_labels(codes: Ints | None, values: LabelValues, other_codes: Ints | None, other_values: LabelValues) -> bool:
     """Return whether two arrays of codes mean the same labels; unused values do not matter."""
     if codes is None or other_codes is None:
         return codes is other_codes
@@ -376,7 +368,7 @@ def same_labels(
     return np.array_equal(places[codes], other_places[other_codes])
 
 
-def _common_codes(values: list[tuple[Hashable, ...]]) -> tuple[tuple[Hashable, ...], list[Ints]]:
+def _common_codes(values: list[LabelValues]) -> tuple[LabelValues, list[Ints]]:
     """Return the sorted union of several tuples of values, and the position in it of each value of each tuple."""
     joined = tuple(sorted({value for part in values for value in part}, key=_sort_key))
     position = {value: i for i, value in enumerate(joined)}

@@ -6,7 +6,7 @@ in, and values of labels that no node has do not matter. Only 0.0 and -0.0 are e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection
 from dataclasses import fields
 from hashlib import blake2b, sha256
 from itertools import pairwise
@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from treegram._core.types import Array, Ints
-from treegram.graphs.check import COLUMN_NAMES, ROWS, plain_label
+from treegram.graphs.check import COLUMN_NAMES, ROWS, LabelValues, plain_label
 from treegram.graphs.collection import Graphs
 
 # Stores of results keep digests. The first stores wrote "None" for these fields where they were missing, and hashed fields in
@@ -89,7 +89,7 @@ def digest_each(graphs: Graphs, leave_out: Collection[str] = ()) -> list[str]:
     return digests
 
 
-def _drop_unused(codes: Ints | None, values: tuple[Hashable, ...]) -> tuple[Ints | None, tuple[Hashable, ...]]:
+def _drop_unused(codes: Ints | None, values: LabelValues) -> tuple[Ints | None, LabelValues]:
     """Return the codes of labels, and their values, as if there had never been values that no node has."""
     if codes is None:
         return None, ()

@@ -5,7 +5,7 @@ A reader turns the data of all nodes, edges and graphs into columns; ``tables.bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from treegram._core.types import Array, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import Cells, CellTable
-from treegram.graphs.check import Finder, check_count, place_edges
+from treegram.graphs.check import Finder, LabelValues, check_count, place_edges
 from treegram.graphs.tables import ARGUMENTS, build_graphs, list_names
 
 GraphNames = Sequence[str] | None
@@ -178,7 +178,7 @@ def _to_networkx(graph: Graphs, result: Any) -> Any:
     return result
 
 
-def _rows(codes: Ints | None, values: tuple[Hashable, ...], vectors: Any, length: int) -> list[dict[str, Any]]:
+def _rows(codes: Ints | None, values: LabelValues, vectors: Any, length: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{} for _ in range(length)]
     for row, code in zip(rows, () if codes is None else codes, strict=False):
         row["label"] = values[code]

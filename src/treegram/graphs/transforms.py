@@ -22,7 +22,7 @@ from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.check import Finder, check_fitted_columns, encode_labels
+from treegram.graphs.check import Finder, LabelValues, check_fitted_columns, encode_labels
 
 __all__ = [
     "TRANSFORMATIONS",
@@ -490,7 +490,7 @@ def _bin_edges(values: Floats, levels: Floats) -> Floats:
     return thresholds[thresholds < values.max()]
 
 
-def _join_labels(graphs: Graphs, bins: Ints) -> tuple[Ints, tuple[Hashable, ...]]:
+def _join_labels(graphs: Graphs, bins: Ints) -> tuple[Ints, LabelValues]:
     """Encode labels made of the edge's old label, if any, and its bin in each column."""
     if graphs.edge_labels is not None:
         bins = np.column_stack([graphs.edge_labels, bins])
