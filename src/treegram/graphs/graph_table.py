@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from treegram._core.text import counted
+from treegram._core.text import counted, warn_user
 from treegram._core.types import Array, Ints
 from treegram.exceptions import DatasetError
 from treegram.graphs import Graphs
@@ -69,7 +68,7 @@ class GraphTable:
         n_missing = len(self.graphs) - len(ids)
         if not n_missing:
             return self.graphs, y
-        warnings.warn(f"Left out {counted(n_missing, 'graph')} without a value for {column!r}.", stacklevel=2)
+        warn_user(f"Left out {counted(n_missing, 'graph')} without a value for {column!r}.")
         return self.graphs[ids], y
 
 
@@ -97,9 +96,8 @@ def join_cells(table: GraphTable, cells: CellTable, graph_column: str, required:
     in_data = set(table.names)
     unknown = [name for name in row_of if name not in in_data]
     if unknown:
-        warnings.warn(
-            f"{cells.source}: {len(unknown)} of {len(names)} rows are for graphs that are not in the data, such as {unknown[0]!r}.",
-            stacklevel=2,
+        warn_user(
+            f"{cells.source}: {len(unknown)} of {len(names)} rows are for graphs that are not in the data, such as {unknown[0]!r}."
         )
     rows = [row_of.get(name) for name in [*table.names, *unknown]]
     places = [f"{cells.source}: no row" if row is None else cells.where(row) for row in rows]

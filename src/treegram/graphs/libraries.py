@@ -74,7 +74,6 @@ def _build(
         dict(zip(ARGUMENTS, columns, strict=False)),
         tables,
         defaults=dict(zip(ARGUMENTS, defaults, strict=False)),
-        stacklevel=5,
         offsets=offsets,
         edges=pairs,
         directed=directed,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache, partial
@@ -23,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from treegram._core.parallel import run_in_processes, track
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Whole, Words, check_value, parameters
-from treegram._core.text import counted
+from treegram._core.text import counted, warn_user
 from treegram._core.types import Array, Floats
 from treegram.exceptions import DatasetError, InvalidGraphError, TreegramError
 from treegram.graphs import Graphs
@@ -553,11 +552,9 @@ def _apply(
             skipped.append(text)
     if skipped and on_error == "skip":
         more = f"; and {len(skipped) - _MOST_NAMED} more" if len(skipped) > _MOST_NAMED else ""
-        warnings.warn(
+        warn_user(
             f"{counted(len(skipped), 'molecule')} of {len(skipped) + len(valid):,} skipped: "
             f"{'; '.join(skipped[:_MOST_NAMED])}{more}.",
-            UserWarning,
-            stacklevel=5,
         )
     return valid, invalid
 

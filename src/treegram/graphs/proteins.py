@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import warnings
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
@@ -19,7 +18,7 @@ from scipy.spatial import cKDTree
 from treegram._core.optional import optional_module
 from treegram._core.parallel import track
 from treegram._core.params import NOTHING, Allowed, Instance, Number, Words, parameters
-from treegram._core.text import counted
+from treegram._core.text import counted, warn_user
 from treegram._core.types import Floats, Ints, Masks
 from treegram.exceptions import DatasetError, InvalidGraphError
 from treegram.graphs import Graphs
@@ -144,7 +143,7 @@ def read_pdb(
         file_names.append(file_name)
         proteins.append((residues, *_vectors_and_edges(residues, options)))
     if notes:
-        warnings.warn(f"Residues without a CA atom are skipped: {'; '.join(notes)}.", UserWarning, stacklevel=3)
+        warn_user(f"Residues without a CA atom are skipped: {'; '.join(notes)}.")
     return Graphs.from_edges(
         [edges for _, _, edges in proteins],
         labels=[residues.labels for residues, _, _ in proteins],

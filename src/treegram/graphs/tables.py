@@ -5,7 +5,6 @@ None of these libraries is imported.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
@@ -13,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, parameters
+from treegram._core.text import warn_user
 from treegram._core.types import Array, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
@@ -48,7 +48,6 @@ def build_graphs(
     tables: Mapping[str, CellTable],
     *,
     defaults: Mapping[str, str | None],
-    stacklevel: int = 4,
     **arrays: Any,
 ) -> Graphs:
     """Build a collection from the columns that arguments name, and further arguments of ``from_arrays``.
@@ -71,10 +70,8 @@ def build_graphs(
     unused = [(things, tables[things].columns.keys() - tables[things].used) for things in ("nodes", "edges")]
     parts = [f"These data of the {things} are not used: {list_names(names)}." for things, names in unused if names]
     if parts:
-        warnings.warn(
-            f"{' '.join(parts)} The arguments of {method} select the label, the attributes, the edge label and the edge attributes.",
-            UserWarning,
-            stacklevel=stacklevel,
+        warn_user(
+            f"{' '.join(parts)} The arguments of {method} select the label, the attributes, the edge label and the edge attributes."
         )
     return Graphs.from_arrays(**arrays)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from treegram._core.text import listed
+from treegram._core.text import listed, warn_user
 from treegram.graphs import Graphs
 from treegram.graphs.check import check_fitted_columns, refuse_unlike
 
@@ -32,14 +30,6 @@ def check_like_fitted(kernel: Any, graphs: Graphs, fitted: Graphs) -> None:
         _warn_of_unknown_labels(kernel, graphs, used_labels(fitted))
 
 
-def outside_level() -> int:
-    """Return the ``stacklevel`` with which a warning of the caller shows where the user called treegram or scikit-learn."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("treegram", "sklearn"):
-        level, frame = level + 1, frame.f_back
-    return level
-
-
 def _warn_of_unknown_labels(kernel: object, graphs: Graphs, fitted_labels: list[Hashable]) -> None:
     """Warn if less than half of the nodes have a label that the fitted graphs have: the names probably mean different things."""
     label_set = set(fitted_labels)
@@ -50,11 +40,9 @@ def _warn_of_unknown_labels(kernel: object, graphs: Graphs, fitted_labels: list[
         return
     new = [graphs.label_values[code] for code in np.flatnonzero((counts > 0) & ~is_known)]
     how_many = f"Only {n_known} of {n_nodes} nodes" if n_known else "No node"
-    warnings.warn(
+    warn_user(
         f"{how_many} of the new graphs (X) {'have' if n_known else 'has'} a label that {type(kernel).__name__} was fitted on: they have "
         f"{_first(new)}, the fitted ones have {_first(fitted_labels)}. Do both use the same names for labels?",
-        UserWarning,
-        stacklevel=outside_level(),
     )
 
 
@@ -62,11 +50,9 @@ def warn_of_unused(kernel: object, unused: Mapping[str, str]) -> None:
     """Warn about data that a kernel does not use; ``unused`` has a way to use each."""
     ways = "; ".join(f"for {name}, {way}" for name, way in unused.items())
     advice = f"To use them: {ways}" if len(unused) > 1 else f"To use them, {''.join(unused.values())}"
-    warnings.warn(
+    warn_user(
         f"{type(kernel).__name__} does not use the {listed(list(unused))} of these graphs. {advice}. To ignore them, "
         "leave them out of the graphs.",
-        UserWarning,
-        stacklevel=outside_level(),
     )
 
 

@@ -37,6 +37,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from treegram._core.parallel import track
+from treegram._core.text import warn_user
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.graphs.check import column_groups
@@ -48,7 +49,6 @@ from treegram.graphs.transforms import (
     SelectLabels,
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
-from treegram.kernels.input_checks import outside_level
 from treegram.models.applicability import spread_ids
 from treegram.models.forecast import forecast, in_words, out_of_proportion
 from treegram.models.search import Candidate, with_jobs
@@ -276,11 +276,9 @@ def learned_nothing(predictions: Floats, Y: Floats, weights: Floats) -> bool:
 
 def warn_of_nothing(answer: str) -> None:
     """Warn that a model has learned nothing, and say what it answers instead."""
-    warnings.warn(
+    warn_user(
         "Nothing was learned: left-out graphs are predicted no better than without looking at them, so the model predicts "
         f"{answer} for every graph. More graphs, or other labels or attributes, may help.",
-        UserWarning,
-        stacklevel=outside_level(),
     )
 
 
@@ -461,7 +459,7 @@ class Screening:
                 note = f"left out, since {cost}. To use it all the same, pass its kernels by name: kernels=[...]"
                 self.add_record(candidates[i], len(graphs))["note"] = note
             else:
-                warnings.warn(f"{candidates[i].name} is slow: {cost}.", UserWarning, stacklevel=outside_level())
+                warn_user(f"{candidates[i].name} is slow: {cost}.")
         return [candidate for i, candidate in enumerate(candidates) if not self.is_auto or i not in costs]
 
     def add_record(self, candidate: Candidate, n_graphs: int) -> dict[str, Any]:

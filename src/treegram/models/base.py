@@ -34,12 +34,11 @@ from treegram._core.params import (
     Words,
     parameters,
 )
-from treegram._core.text import counted
+from treegram._core.text import counted, warn_user
 from treegram._core.types import Array, Floats, Ints, Masks
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import GraphKernel
-from treegram.kernels.input_checks import outside_level
 from treegram.kernels.registry import AUTO, PRECOMPUTED
 from treegram.models import linear
 from treegram.models.auto import auto_candidates
@@ -467,11 +466,9 @@ def _warn_of_many_classes(classes: Array, codes: Ints) -> None:
         if are_numbers
         else "Merge classes, or leave the rare ones out."
     )
-    warnings.warn(
+    warn_user(
         f"y has {n_classes} distinct values for {n_graphs} graphs, and each is a class of its own: little can be learned about "
         f"classes of so few graphs. {cure}",
-        UserWarning,
-        stacklevel=outside_level(),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -14,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.bases import ClassifierMixin
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
+from treegram._core.text import warn_user
 from treegram._core.types import Array, Floats, Ints
 from treegram.graphs import as_graphs
-from treegram.kernels.input_checks import outside_level
 from treegram.models import linear
 from treegram.models.applicability import (
     Compared,
@@ -250,11 +249,9 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     def _warn_of_single_graphs(self, codes: Ints) -> None:
         counts = np.bincount(codes)
         if counts.min() == 1 and 2 * (counts == 1).sum() <= len(counts):  # `check_classes` warns if most have one
-            warnings.warn(
+            warn_user(
                 f"Class {self.classes_[counts.argmin()]!s} has a single graph: when that graph is left out, nothing is known of "
                 "the class, so it counts as a mistake of every kernel. Add graphs, or leave the class out.",
-                UserWarning,
-                stacklevel=outside_level(),
             )
 
     def decision_function(self, X: Any) -> Floats:

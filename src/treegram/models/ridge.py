@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -15,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.bases import RegressorMixin
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, parameters
+from treegram._core.text import warn_user
 from treegram._core.types import Array, Floats, Ints
-from treegram.kernels.input_checks import outside_level
 from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.multi_target import TakesSeveralTargets
@@ -184,10 +183,7 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
     def _folds(self, targets: Floats, n_folds: int) -> Splits:
         n_graphs = len(targets)
         if n_graphs < n_folds:
-            warnings.warn(
-                f"{n_graphs} graphs are too few for cv={n_folds}: {n_graphs} folds are used.",
-                stacklevel=outside_level(),
-            )
+            warn_user(f"{n_graphs} graphs are too few for cv={n_folds}: {n_graphs} folds are used.")
         return number_folds(n_graphs, min(n_graphs, n_folds), seed=0)
 
     def _make_score(self, data: Data) -> Score:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import isfunction
@@ -23,7 +22,7 @@ from sklearn.utils import check_array
 from treegram._core.bases import BaseEstimator, ClassifierMixin, RegressorMixin
 from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
-from treegram._core.text import counted
+from treegram._core.text import counted, warn_user
 from treegram._core.types import Array, Floats, Ints
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs
@@ -438,8 +437,7 @@ def warn_if_diagonal(similarities: Iterable[float], name: str, *, has_attributes
         )
     elif has_attributes is False:
         cure = "Hardly any label or structure occurs in two graphs: use fewer distinct labels, or smaller depths."
-    warnings.warn(
+    warn_user(
         f"{name}: the Gram matrices are nearly diagonal. Even the nearest graph has a similarity of only {highest:.2g} "
         f"(median over graphs), so little can be learned. {cure}",
-        stacklevel=2,
     )

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.bases import ClassifierMixin
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
+from treegram._core.text import warn_user
 from treegram._core.types import Array, Floats, Ints
 from treegram.kernels.grid import split_pipeline
-from treegram.kernels.input_checks import outside_level
 from treegram.models.auto import all_classes
 from treegram.models.base import (
     STRENGTHS,
@@ -177,7 +177,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
                 f"folds, {n_folds}: some folds are scored without it. Use fewer folds, or leave this class out."
             )
         if text:
-            warnings.warn(text, UserWarning, stacklevel=outside_level())
+            warn_user(text)
         return folds(targets, min(n_folds, n_possible), seed=0)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:
@@ -194,11 +194,10 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         fits += count_fits(machines.gaps[-1:])
         self.n_fits_, self.n_unconverged_ = fits.n_fits, fits.n_unconverged
         if fits.n_unconverged:
-            warnings.warn(
+            warn_user(
                 f"{fits.n_unconverged} of {fits.n_fits} fits did not converge. Gram matrices must be positive "
                 "semidefinite, and C times their entries at most about 1e8: normalize the kernel, or leave out large C.",
                 ConvergenceWarning,
-                stacklevel=outside_level(),
             )
 
     def decision_function(self, X: Any) -> Floats:
