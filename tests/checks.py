@@ -89,16 +89,16 @@ def many_small_tasks():
     """Make tasks tiny, because few nodes are one task by default; yield the list of numbers of tasks."""
     ran = []
 
-    shown = treegram._core.parallel._shown
+    track = treegram._core.parallel.track
 
     def counted(results, total, label):
         ran.append(total)
-        return shown(results, total, label)
+        return track(results, total, label)
 
     with ExitStack() as stack:
         for module, name in _task_sizes():
             stack.enter_context(mock.patch.object(module, name, 3))
-        stack.enter_context(mock.patch.object(treegram._core.parallel, "_shown", counted))
+        stack.enter_context(mock.patch.object(treegram._core.parallel, "track", counted))
         yield ran
 
 

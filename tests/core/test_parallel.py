@@ -20,7 +20,7 @@ def names_of_threads(n_tasks, **options):
             meeting.wait(timeout=0.2)
         return threading.current_thread().name
 
-    return list(run_tasks(name, [()] * n_tasks, label=None, **options))
+    return list(run_tasks(name, [()] * n_tasks, label="", **options))
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, -1])
@@ -29,7 +29,7 @@ def test_results_are_in_task_order(n_jobs):
         time.sleep(0.01 * (i == 0))
         return i
 
-    assert list(run_tasks(late, [(i,) for i in range(9)], n_jobs=n_jobs, label=None)) == list(range(9))
+    assert list(run_tasks(late, [(i,) for i in range(9)], n_jobs=n_jobs, label="")) == list(range(9))
 
 
 def test_one_job_runs_in_the_calling_thread():
@@ -70,7 +70,7 @@ def test_error_reaches_the_caller_and_stops_the_work(n_jobs):
         time.sleep(0.02)
 
     with pytest.raises(ValueError, match="task 1"):
-        list(run_tasks(fail, [(i,) for i in range(100)], n_jobs=n_jobs, label=None))
+        list(run_tasks(fail, [(i,) for i in range(100)], n_jobs=n_jobs, label=""))
     assert len(ran) < 50
 
 
@@ -81,7 +81,7 @@ def test_abandoned_generator_stops_the_work():
         ran.append(i)
         time.sleep(0.01)
 
-    results = run_tasks(note, [(i,) for i in range(200)], n_jobs=2, label=None)
+    results = run_tasks(note, [(i,) for i in range(200)], n_jobs=2, label="")
     next(results)
     results.close()
     time.sleep(0.1)
@@ -102,7 +102,7 @@ def test_interrupt_does_not_wait_for_running_tasks():
 
     try:
         with pytest.raises(KeyboardInterrupt):
-            list(run_tasks(work, [()] * 4, n_jobs=2, label=None))
+            list(run_tasks(work, [()] * 4, n_jobs=2, label=""))
         assert not released.is_set()
     finally:
         signal.signal(signal.SIGINT, before)

@@ -463,3 +463,14 @@ def test_error_about_an_unknown_parameter_speaks_of_graphs(name):
 def test_anything_else_is_refused_with_the_right_constructor(X, advice):
     with pytest.raises(InvalidGraphError, match=advice):
         as_graphs(X)
+
+
+@pytest.mark.parametrize("through", [list, as_graphs, WL().fit], ids=["reader", "list", "model"])
+def test_warnings_show_the_line_of_the_user(through):
+    """However many functions of the package lie between the user and the reader that warns."""
+    nx = pytest.importorskip("networkx")
+    graph = nx.Graph([(0, 1)])
+    nx.set_node_attributes(graph, 1.5, "charge")
+    with pytest.warns(UserWarning, match="data of the nodes are not used: 'charge'") as caught:
+        Graphs.from_networkx([graph]) if through is list else through([graph])
+    assert {warning.filename for warning in caught} == {__file__}

@@ -70,6 +70,7 @@ def test_means_deviations_and_likelihood_match_scikit_learn(ink, kernel, noise):
     our_mean, our_std = model.predict(graphs[80:], return_std=True)
     np.testing.assert_allclose(our_mean, mean * unit + center, rtol=1e-6)
     np.testing.assert_allclose(our_std, unit * np.sqrt(std**2 + model.scale_ * noise), rtol=1e-4)  # of a new target
+    assert model.noise_ == noise
     assert model.log_marginal_likelihood_ == pytest.approx(theirs.log_marginal_likelihood_value_, rel=1e-6)
     np.testing.assert_array_equal(model.predict(graphs[80:]), our_mean)
 

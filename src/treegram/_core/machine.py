@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.text import spell_bytes
+from treegram._core.types import Array
 
 try:
     import resource
@@ -44,9 +44,8 @@ def _free_bytes() -> float:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
         limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        stat = dict(
-            line.split() for line in Path("/sys/fs/cgroup/memory.stat").read_text(encoding="ascii").splitlines()
-        )
+        statistics = Path("/sys/fs/cgroup/memory.stat").read_text(encoding="ascii")
+        stat = dict(line.split() for line in statistics.splitlines())
         free += [float(limit) - int(stat["anon"])] if limit != "max" else []  # file caches are freed on demand
     except (OSError, ValueError, KeyError, IndexError):  # not Linux, or no container
         pass
@@ -94,7 +93,7 @@ def require_gram(*shape: int) -> None:
     )
 
 
-def allocate(shape: int | tuple[int, ...], dtype: Any, purpose: str) -> NDArray[Any]:
+def allocate(shape: int | tuple[int, ...], dtype: Any, purpose: str) -> Array:
     """Return zeros, or raise a MemoryError that names their purpose."""
     n_bytes = float(np.prod(np.atleast_1d(shape), dtype=float)) * np.dtype(dtype).itemsize
     require(n_bytes, purpose)

@@ -36,7 +36,7 @@ _one_thread_users: list[Any] = []  # the limits, and one entry for each running 
 
 
 def run_tasks(
-    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], *, n_jobs: int | None, label: str | None
+    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], *, n_jobs: int | None, label: str
 ) -> Generator[Any]:
     """Yield function(*task) for each task, in order, computed by threads of this process; show progress under the label.
 
@@ -44,7 +44,7 @@ def run_tasks(
     """
     n_threads = min(_count_threads(n_jobs), len(tasks))
     results = _run_in_threads(function, tasks, n_threads) if n_threads > 1 else starmap(function, tasks)
-    return _shown(results, len(tasks), label)
+    return track(results, len(tasks), label)
 
 
 def _count_threads(n_jobs: int | None) -> int:
@@ -113,7 +113,8 @@ def send_tasks(
     results = parallel(run(call, number, task) for number, task in enumerate(tasks))
     if return_as != "list":
         results = _closed_quietly(results)
-    return _shown(((tasks[number], result) for number, result in results), len(tasks), label)
+    answers = ((tasks[number], result) for number, result in results)
+    return answers if label is None else track(answers, len(tasks), label)
 
 
 def run_in_processes(
@@ -156,10 +157,6 @@ def _closed_quietly(results: Generator[Any]) -> Generator[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             results.close()
-
-
-def _shown(results: Iterable[Any], total: int, label: str | None) -> Generator[Any]:
-    return (result for result in results) if label is None else track(results, total=total, label=label)
 
 
 # -------------------------------------------------------------------- progress

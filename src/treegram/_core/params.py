@@ -39,11 +39,11 @@ class Number:
     above: bool = False
 
     _noun: ClassVar[str] = "a number"
-    _kind: ClassVar[type[Any]] = Real
+    _type: ClassVar[type[Any]] = Real
 
     def accepts(self, value: Any) -> bool:
         """Return whether the value is such a number; True and False are not."""
-        if not isinstance(value, self._kind) or isinstance(value, bool) or not -math.inf < value < math.inf:
+        if not isinstance(value, self._type) or isinstance(value, bool) or not -math.inf < value < math.inf:
             return False
         is_large = self.least is None or value > self.least or (value == self.least and not self.above)
         return is_large and (self.most is None or bool(value <= self.most))
@@ -63,7 +63,7 @@ class Whole(Number):
     """A whole number within inclusive bounds."""
 
     _noun = "a whole number"
-    _kind = Integral
+    _type = Integral
 
 
 class Words:
@@ -84,12 +84,12 @@ class Words:
 class Instance:
     """An instance of one of several classes, which ``text`` describes."""
 
-    kinds: tuple[type[Any], ...]
+    classes: tuple[type[Any], ...]
     text: str
 
     def accepts(self, value: Any) -> bool:
         """Return whether the value is an instance."""
-        return isinstance(value, self.kinds)
+        return isinstance(value, self.classes)
 
     def __str__(self) -> str:
         return self.text
@@ -126,10 +126,10 @@ SEED: Allowed = (
 
 def allowed_values(owner: type[Any]) -> dict[str, Allowed]:
     """Return the allowed values of each parameter of a class, in the order of its signature."""
-    known: dict[str, Allowed] = {}
+    declared: dict[str, Allowed] = {}
     for base in reversed(owner.__mro__):
-        known |= vars(base).get("_allowed", {})
-    return {name: known[name] for name in inspect.signature(owner).parameters}
+        declared |= vars(base).get("_allowed", {})
+    return {name: declared[name] for name in inspect.signature(owner).parameters}
 
 
 def words_of(allowed: Allowed) -> list[str]:
@@ -140,8 +140,8 @@ def words_of(allowed: Allowed) -> list[str]:
 def check_value(name: str, owner: str, value: Any, allowed: Allowed) -> None:
     """Raise ParameterError unless the value of the parameter ``name`` of ``owner`` is allowed."""
     if not any(alternative.accepts(value) for alternative in allowed):
-        wanted = [str(alternative) for alternative in allowed]
-        text = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
+        texts = [str(alternative) for alternative in allowed]
+        text = " or ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
         shown = value.item() if isinstance(value, np.generic) else value
         raise ParameterError(f"{name} of {owner} must be {text}; got {shown!r}.")
 

@@ -1,8 +1,10 @@
-"""Phrases that messages, tables and pages share."""
+"""Phrases that messages, tables and pages share, and warnings."""
 
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from unicodedata import category
 
@@ -27,7 +29,7 @@ def label_text(value: Hashable) -> str:
 
 def suggest(word: str, words: Iterable[str]) -> str:
     """Return the end of an error message that names the closest words, or "" if none is close."""
-    by_lower = {known.lower(): known for known in words}
+    by_lower = {candidate.lower(): candidate for candidate in words}
     close = difflib.get_close_matches(word.lower(), by_lower, n=_MAX_SUGGESTIONS, cutoff=0.6)
     names = [repr(name) if " " in name else name for name in (by_lower[match] for match in close)]
     return f"; did you mean {' or '.join(names)}?" if names else ""
@@ -48,3 +50,11 @@ def spell_bytes(n_bytes: float) -> str:
         if n_bytes >= 2**exponent:
             return f"{n_bytes / 2**exponent:.3g} {unit}"
     return f"{n_bytes / 2**10:.3g} KiB"
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, and show the line where the user called treegram or scikit-learn."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("treegram", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -5,19 +5,19 @@ Compiled loops trust the arrays of a collection and do not check bounds, so noth
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.text import counted
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs.check import (
     COLUMN_NAMES,
     ROWS,
     Finder,
+    LabelValues,
     check_ascending,
     check_edge_vectors,
     check_edges,
@@ -29,13 +29,6 @@ from treegram.graphs.check import (
 
 if TYPE_CHECKING:
     from treegram.graphs import Graphs
-
-
-def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """Return the numbers start, start + 1, ... of all ranges, concatenated."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
 def stack_vectors(blocks: list[Floats], name: str) -> Floats:
@@ -54,8 +47,8 @@ def stack_vectors(blocks: list[Floats], name: str) -> Floats:
 
 
 def compress_edges(
-    pairs: Ints, finder: Finder, data: dict[str, NDArray[Any]], *, directed: bool
-) -> tuple[Ints, Ints, dict[str, NDArray[Any]]]:
+    pairs: Ints, finder: Finder, data: dict[str, Array], *, directed: bool
+) -> tuple[Ints, Ints, dict[str, Array]]:
     """Convert node pairs to CSR neighbors: no self loops, each edge once, both directions unless directed.
 
     ``data`` maps names for messages to arrays with one row per pair; they are returned with one row per arc.
@@ -85,7 +78,7 @@ def _starts(sources: Ints, n_nodes: int) -> Ints:
     return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=n_nodes))])
 
 
-def _is_compressed(sources: Ints, ends: Ints, n_nodes: int, data: dict[str, NDArray[Any]], *, directed: bool) -> bool:
+def _is_compressed(sources: Ints, ends: Ints, n_nodes: int, data: dict[str, Array], *, directed: bool) -> bool:
     """Return whether arcs are already sorted, without loops, and in both directions if undirected, as in most files."""
     steps = np.diff(sources)
     if (sources == ends).any() or (steps < 0).any() or ((steps == 0) & (ends[1:] <= ends[:-1])).any():
@@ -110,7 +103,7 @@ def _arcs_back(indptr: Ints, indices: Ints) -> Ints | None:
 
 
 def _check_same(
-    rows: NDArray[Any], first: Ints, inverse: Ints, keys: Ints, finder: Finder, name: str, *, directed: bool
+    rows: Array, first: Ints, inverse: Ints, keys: Ints, finder: Finder, name: str, *, directed: bool
 ) -> None:
     """Raise if an edge that is listed more than once has different data."""
     unequal = rows[first][inverse] != rows
@@ -231,12 +224,11 @@ def _check_ints(fields: dict[str, Any], name: str, length: int | None = None, me
     if not is_right or not array.flags.c_contiguous or length not in (None, len(array)):
         wanted = "" if length is None else f" of length {length}, {meaning}"
         raise InvalidGraphError(f"{name} must be a contiguous 1-dimensional array of int64{wanted}; {_got(array)}.")
-    ints: Ints = array
-    return ints
+    return array
 
 
 def _check_labels(fields: dict[str, Any], name: str, length: int, meaning: str) -> None:
-    values: tuple[Hashable, ...] = fields[f"{name}_values"]
+    values: LabelValues = fields[f"{name}_values"]
     if not isinstance(values, tuple):
         raise InvalidGraphError(f"{name}_values must be a tuple; {_got(values)}.")
     if fields[f"{name}s"] is None:

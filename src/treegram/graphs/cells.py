@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.optional import optional_module
 from treegram._core.text import counted, suggest
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.exceptions import DatasetError, InvalidGraphError, TreegramError
 from treegram.graphs.check import as_vectors, refuse_masked
 
@@ -70,13 +69,13 @@ class CellTable:
         matches = [name for name in names if name.lower() == column.lower()]
         matches = [column] if column in matches else matches
         if len(matches) > 1:
-            known = " and ".join(map(repr, matches))
-            raise self.error(f"{place}: {known} both match {column!r}; write it as in the file.")
+            listing = " and ".join(map(repr, matches))
+            raise self.error(f"{place}: {listing} both match {column!r}; write it as in the file.")
         if not matches:
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-            known = ", ".join(map(repr, names[:_MOST_NAMES])) + more
+            listing = ", ".join(map(repr, names[:_MOST_NAMES])) + more
             hint = suggest(column, names) or f". {advice}".rstrip()
-            raise self.error(f"{place}: no {self.noun} is called {column!r}; there are {known or 'none'}{hint}")
+            raise self.error(f"{place}: no {self.noun} is called {column!r}; there are {listing or 'none'}{hint}")
         return matches[0]
 
     def cells(self, column: str, argument: str = "", advice: str = "") -> Cells:
@@ -98,11 +97,11 @@ class CellTable:
         """Return a column of names or labels as text, in which no cell may be empty."""
         return [str(cell) for cell in self.labels(column, advice=advice)]
 
-    def values(self, column: str, argument: str = "") -> tuple[Ints, NDArray[Any]]:
+    def values(self, column: str, argument: str = "") -> tuple[Ints, Array]:
         """Return the rows that have a value in a column, and the values: whole numbers, numbers, booleans or text."""
         return convert_cells(self.cells(column, argument), column, self.where, self.error)
 
-    def complete_values(self, column: str, argument: str = "") -> NDArray[Any]:
+    def complete_values(self, column: str, argument: str = "") -> Array:
         """Return the values of a column in which no cell may be missing."""
         rows, values = self.values(column, argument)
         if len(rows) < self.n_rows:
@@ -175,9 +174,8 @@ def table_of(data: Any, name: str) -> CellTable:
         raise InvalidGraphError(
             f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(data).__name__}."
         )
-    names = getattr(data, "column_names", None) or getattr(
-        data, "columns", data
-    )  # the ``columns`` of Arrow are no names
+    # The ``columns`` of Arrow are no names.
+    names = getattr(data, "column_names", None) or getattr(data, "columns", data)
     columns = {str(column): as_column(data[column], str(column)) for column in names}
     lengths = set(map(len, columns.values()))
     if len(lengths) > 1:
@@ -229,7 +227,7 @@ def parse_csv(text: str, source: str, delimiter: str) -> CellTable:
     lines, problems = [], []
     try:
         names = [name.strip() for name in next(filter(None, reader), [])]  # blank lines have no fields
-        check_names(names, source)
+        check_header(names, source)
         _check_delimiter(names, source, delimiter)
         width = len(names)
         for row in reader:
@@ -254,7 +252,7 @@ def _check_delimiter(names: list[str], source: str, delimiter: str) -> None:
             )
 
 
-def check_names(names: list[str], source: str) -> None:
+def check_header(names: list[str], source: str) -> None:
     """Require names of columns, each once."""
     if not any(names):
         raise DatasetError(f"{source}: the file is empty; its first line must name the columns.")
@@ -274,7 +272,7 @@ def _read_parquet(path: Path) -> CellTable:
         table = parquet.read_table(path)
     except (OSError, ValueError) as error:
         raise DatasetError(f"{path} cannot be read as Parquet: {' '.join(str(error).split())[:200]}.") from None
-    check_names(table.column_names, str(path))
+    check_header(table.column_names, str(path))
     columns = {name: table[name].to_pylist() for name in table.column_names}
     return CellTable(str(path), columns, len(table), lambda row: f"{path}: row {row}")
 
@@ -306,7 +304,7 @@ def name_texts(cells: Cells) -> list[str | None]:
 
 def convert_cells(
     cells: Cells, name: str, where: Callable[[int], str], error: type[TreegramError] = DatasetError
-) -> tuple[Ints, NDArray[Any]]:
+) -> tuple[Ints, Array]:
     """Return the rows that have a value, and the values: whole numbers, numbers, booleans or text.
 
     ``name`` is the column's, and ``where`` says the place of a row. All cells decide what the column holds; a column of numbers and text
@@ -376,10 +374,8 @@ def _check_texts(
     """Refuse a column that mixes numbers and text, or writes numbers with decimal commas."""
     text = next(i for i, number in enumerate(numbers) if number is None)
     number = next((i for i, number in enumerate(numbers) if number is not None), None)
-    has_comma = all(
-        parsed is not None or _DECIMAL_COMMA.fullmatch(str(cell)) for cell, parsed in zip(cells, numbers, strict=True)
-    )
-    if has_comma:
+    texts = [str(cell) for cell, parsed in zip(cells, numbers, strict=True) if parsed is None]
+    if all(map(_DECIMAL_COMMA.fullmatch, texts)):
         raise error(
             f"{where(text)}: the column {name!r} has {cells[text]!r:.60}, a number with a decimal comma. Write it with a point."
         )

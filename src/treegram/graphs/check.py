@@ -10,13 +10,13 @@ import operator
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from treegram._core.text import counted
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints, Masks
 from treegram.exceptions import DatasetError, InvalidGraphError
 
 if TYPE_CHECKING:
@@ -37,12 +37,13 @@ COLUMN_NAMES = {
 
 GROUP_END = ": "  # ends the name of a group in the name of a column of graph_attributes
 
-Names = NDArray[Any] | None
+NameArray = Array | None
+LabelValues: TypeAlias = tuple[Hashable, ...]  # the distinct labels, sorted
 T = TypeVar("T")
 MAX_NODES = 2**31 - 1  # of a collection, so that the product of two node numbers fits into 64 bits
 
 
-def _title(graph: int, names: Names) -> str:
+def _title(graph: int, names: NameArray) -> str:
     return f"Graph {graph}" if names is None else f"Graph {graph} ({names[graph]!r})"
 
 
@@ -50,7 +51,7 @@ class Finder(NamedTuple):
     """Describe graphs and nodes of a collection in messages: by number, and by name if there are names."""
 
     offsets: Ints
-    graph_names: Names = None
+    graph_names: NameArray = None
     node_names: Any = None
 
     def graph(self, graph: int) -> str:
@@ -91,7 +92,7 @@ def as_list(values: Iterable[Any], name: str, n_graphs: int | None = None) -> li
     return entries
 
 
-def each_graph(convert: Callable[[Any], T], entries: Iterable[Any], graph_names: Names) -> list[T]:
+def each_graph(convert: Callable[[Any], T], entries: Iterable[Any], graph_names: NameArray) -> list[T]:
     """Convert the entry of each graph; an error message begins with the graph."""
     converted: list[T] = []
     for entry in entries:
@@ -110,7 +111,7 @@ def refuse_masked(values: object, name: str) -> None:
         )
 
 
-def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+def as_array(values: ArrayLike, name: str) -> Array:
     """Convert to an array without masked values."""
     refuse_masked(values, name)
     try:
@@ -119,7 +120,7 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
         raise InvalidGraphError(f"{name} must form a regular array ({error}).") from None
 
 
-def as_exact(values: ArrayLike, name: str) -> NDArray[Any]:
+def as_exact(values: ArrayLike, name: str) -> Array:
     """Convert to an array; raise where numpy would turn numbers into strings, or round large integers."""
     array = as_array(values, name)
     if isinstance(values, list | tuple) and array.dtype.kind in "USf":
@@ -148,7 +149,7 @@ def check_count(count: Any, name: str = "n_nodes") -> int:
     return number
 
 
-def count_rows(name: str, entries: list[Any], graph_names: Names) -> list[int]:
+def count_rows(name: str, entries: list[Any], graph_names: NameArray) -> list[int]:
     """Return the number of rows that each graph has in some data."""
 
     def length(entry: Any) -> int:
@@ -159,7 +160,7 @@ def count_rows(name: str, entries: list[Any], graph_names: Names) -> list[int]:
     return each_graph(length, entries, graph_names)
 
 
-def _agreed(counts: Mapping[str, list[int]], graph_names: Names, thing: str) -> list[int] | None:
+def _agreed(counts: Mapping[str, list[int]], graph_names: NameArray, thing: str) -> list[int] | None:
     """Return the number of nodes or edges of each graph, on which all data must agree; None without any."""
     first = next(iter(counts.values()), None)
     for numbers in counts.values():
@@ -174,7 +175,7 @@ def place_edges(
     pairs: Ints,
     edge_counts: Mapping[str, list[int]],
     node_counts: Mapping[str, list[int]],
-    graph_names: Names = None,
+    graph_names: NameArray = None,
 ) -> tuple[Ints, Ints]:
     """Return the first node of each graph, and edges by node numbers across all graphs; ``pairs`` are numbered within each graph.
 
@@ -255,7 +256,7 @@ def check_edges(edges: ArrayLike, finder: Finder) -> Ints:
     return pairs
 
 
-def node_mask(nodes: ArrayLike, n_nodes: int) -> NDArray[np.bool_]:
+def node_mask(nodes: ArrayLike, n_nodes: int) -> Masks:
     """Convert node numbers or a mask to a mask."""
     numbers = as_array(nodes, "nodes")
     if numbers.dtype == bool and numbers.shape == (n_nodes,):
@@ -309,15 +310,12 @@ def parse_label(text: str, where: str) -> Hashable:
         label = plain_label(json.loads(text))
         check_label(label, "label", 0)
     except (ValueError, RecursionError):
-        raise DatasetError(
-            f'{where}: expected a label as JSON, such as "C", 2.5 or ["C", 1]; got {text[:60]!r}.'
-        ) from None
+        examples = '"C", 2.5 or ["C", 1]'
+        raise DatasetError(f"{where}: expected a label as JSON, such as {examples}; got {text[:60]!r}.") from None
     return label
 
 
-def encode_labels(
-    labels: Sequence[Hashable] | NDArray[Any], length: int, name: str, things: str
-) -> tuple[Ints, tuple[Hashable, ...]]:
+def encode_labels(labels: Sequence[Hashable] | Array, length: int, name: str, things: str) -> tuple[Ints, LabelValues]:
     """Return the codes and the sorted distinct values of one label per node or edge."""
     refuse_masked(labels, name)
     if isinstance(labels, Mapping | Set):
@@ -354,9 +352,7 @@ def _sort_key(value: Hashable) -> tuple[Any, ...]:
     return (type(value).__name__, value)
 
 
-def join_codes(
-    codes: list[Ints | None], values: list[tuple[Hashable, ...]]
-) -> tuple[Ints | None, tuple[Hashable, ...]]:
+def join_codes(codes: list[Ints | None], values: list[LabelValues]) -> tuple[Ints | None, LabelValues]:
     """Join several arrays of codes, each with its own values, into one array with common, sorted values."""
     if codes[0] is None:
         return None, ()
@@ -364,20 +360,15 @@ def join_codes(
     return np.concatenate([m[c] for m, c in zip(moved, codes, strict=True) if c is not None]), joined
 
 
-def same_labels(
-    codes: Ints | None,
-    values: tuple[Hashable, ...],
-    other_codes: Ints | None,
-    other_values: tuple[Hashable, ...],
-) -> bool:
+def same_labels(codes: Ints | None, values: LabelValues, other_codes: Ints | None, other_values: LabelValues) -> bool:
     """Return whether two arrays of codes mean the same labels; unused values do not matter."""
     if codes is None or other_codes is None:
         return codes is other_codes
-    _, (left, right) = _common_codes([values, other_values])
-    return np.array_equal(left[codes], right[other_codes])
+    _, (places, other_places) = _common_codes([values, other_values])
+    return np.array_equal(places[codes], other_places[other_codes])
 
 
-def _common_codes(values: list[tuple[Hashable, ...]]) -> tuple[tuple[Hashable, ...], list[Ints]]:
+def _common_codes(values: list[LabelValues]) -> tuple[LabelValues, list[Ints]]:
     """Return the sorted union of several tuples of values, and the position in it of each value of each tuple."""
     joined = tuple(sorted({value for part in values for value in part}, key=_sort_key))
     position = {value: i for i, value in enumerate(joined)}
@@ -545,7 +536,7 @@ def _check_column_names(fields: dict[str, Any], name: str, owner: str) -> tuple[
     return () if names is None else tuple(names)
 
 
-def check_names(names: Iterable[Any] | None, length: int, name: str, things: str) -> Names:
+def check_names(names: Iterable[Any] | None, length: int, name: str, things: str) -> NameArray:
     """Convert one name per graph, node or column to strings."""
     if names is None:
         return None

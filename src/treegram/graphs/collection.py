@@ -13,13 +13,13 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from treegram._core.text import counted, suggest
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import check
-from treegram.graphs.build import check_collection, compress_edges, join_fields, ranges, stack_vectors
+from treegram.graphs.build import check_collection, compress_edges, join_fields, stack_vectors
 from treegram.graphs.from_libraries import FromLibraries
 
 
@@ -87,10 +87,10 @@ class Graphs(FromLibraries):
     edge_labels: Ints | None
     edge_label_values: tuple[Hashable, ...]
     directed: bool
-    targets: NDArray[Any] | None
+    targets: Array | None
     edge_attributes: Floats | None = None
-    graph_names: NDArray[Any] | None = None
-    node_names: NDArray[Any] | None = None
+    graph_names: Array | None = None
+    node_names: Array | None = None
     attribute_names: tuple[str, ...] | None = None
     edge_attribute_names: tuple[str, ...] | None = None
     graph_attributes: Floats | None = None
@@ -121,7 +121,7 @@ class Graphs(FromLibraries):
         self.__dict__.update(state)
         self.__post_init__()  # a file may hold anything, and pickle does not keep arrays read-only
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001 (numpy's protocol)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # noqa: FBT001 (numpy's protocol)
         """Return one row per graph, as scikit-learn expects; a single graph has one axis, so a list of graphs is an array of rows."""
         if dtype not in (None, np.dtype(object)) or copy is False:
             raise TypeError(f"Graphs become an array of dtype object, as a copy; got dtype={dtype}, copy={copy}.")
@@ -236,9 +236,9 @@ class Graphs(FromLibraries):
         offsets: ArrayLike,
         edges: ArrayLike,
         *,
-        labels: Sequence[Hashable] | NDArray[Any] | None = None,
+        labels: Sequence[Hashable] | Array | None = None,
         attributes: ArrayLike | None = None,
-        edge_labels: Sequence[Hashable] | NDArray[Any] | None = None,
+        edge_labels: Sequence[Hashable] | Array | None = None,
         edge_attributes: ArrayLike | None = None,
         directed: bool = False,
         targets: ArrayLike | None = None,
@@ -298,7 +298,7 @@ class Graphs(FromLibraries):
         )
         pairs = check.check_edges(edges, finder)
         coded = _encoded("edge_label", edge_labels, len(pairs), "edges")
-        edge_data: dict[str, NDArray[Any]] = {}
+        edge_data: dict[str, Array] = {}
         if edge_labels is not None:
             edge_data["labels"] = coded["edge_labels"]
         if edge_attributes is not None:
@@ -399,6 +399,12 @@ class Graphs(FromLibraries):
         """
         return np.stack([np.repeat(np.arange(self.n_nodes), self.degrees), self.indices], axis=1)[self._edge_arcs()]
 
+    def _adjacency(self) -> Any:
+        """Return a sparse matrix of all nodes with a 1 for each arc."""
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix((np.ones(len(self.indices)), self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
+
     def _n_rows(self, things: str) -> int:
         """Return the number of rows of the fields of nodes, arcs or graphs, as in ``check.ROWS``."""
         if things == "graphs":
@@ -423,8 +429,8 @@ class Graphs(FromLibraries):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # as scikit-learn indexes objects with a shape
         numbers = self._graph_numbers(key)
-        nodes = ranges(self.offsets[:-1][numbers], self.sizes[numbers])
-        arcs = ranges(self.indptr[:-1][nodes], self.degrees[nodes])
+        nodes = _ranges(self.offsets[:-1][numbers], self.sizes[numbers])
+        arcs = _ranges(self.indptr[:-1][nodes], self.degrees[nodes])
         offsets = np.concatenate([[0], np.cumsum(self.sizes[numbers])])
         # Within a graph, neighbors keep their offset from the graph's first node.
         shift = np.repeat(offsets[:-1] - self.offsets[:-1][numbers], self.sizes[numbers])
@@ -437,10 +443,14 @@ class Graphs(FromLibraries):
 
     def _select(self, rows: dict[str, Ints], **changed: Any) -> Graphs:
         """Return a collection of some nodes, arcs or graphs, with the changed fields."""
-        for things, picked in rows.items():
+        for things, positions in rows.items():
             for name in check.ROWS[things]:
                 values = getattr(self, name)
-                changed[name] = None if values is None else values[picked]
+                changed[name] = None if values is None else values[positions]
+        return self._with(**changed)
+
+    def _with(self, **changed: Any) -> Graphs:
+        """Return the collection with other fields, which are known to fit; nothing is checked."""
         return Graphs._trusted(**{**self.__dict__, **changed})
 
     def subgraph(self, nodes: ArrayLike) -> Graphs:
@@ -499,9 +509,9 @@ class Graphs(FromLibraries):
         >>> graphs.assign(attributes=[[0.5], [1.5], [0.5], [2.5]], attribute_names=["charge"], graph_names=["a", "b"])
         Graphs(2 graphs, 4 nodes, 2 edges, undirected, no labels, 1 attribute)
         """
-        known = {*check.ROWS["nodes"], *check.ROWS["graphs"], *check.COLUMN_NAMES}
-        for name in kwargs.keys() - known:
-            hint = suggest(name, known) or f"; it takes {', '.join(sorted(known))}."
+        assignable = {*check.ROWS["nodes"], *check.ROWS["graphs"], *check.COLUMN_NAMES}
+        for name in kwargs.keys() - assignable:
+            hint = suggest(name, assignable) or f"; it takes {', '.join(sorted(assignable))}."
             raise TypeError(f"assign got an unexpected keyword argument {name!r}{hint}")
         unnamed = {name: None for name, owner in check.COLUMN_NAMES.items() if owner in kwargs}
         content = {**self.__dict__, **unnamed, **kwargs}
@@ -524,8 +534,7 @@ class Graphs(FromLibraries):
                 )
             if not key.size and key.dtype != bool:
                 key = key.astype(np.int64)
-        numbers: Ints = np.arange(len(self))[key]
-        return numbers
+        return np.arange(len(self))[key]
 
     def __add__(self, other: object) -> Graphs:
         if not isinstance(other, Graphs):
@@ -577,6 +586,12 @@ def _encoded(name: str, labels: Any, length: int, things: str) -> dict[str, Any]
     return {f"{name}s": codes, f"{name}_values": values}
 
 
+def _ranges(starts: Ints, lengths: Ints) -> Ints:
+    """Return the numbers start, start + 1, ... of all ranges, concatenated."""
+    ends = np.cumsum(lengths)
+    return np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
+
+
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return np.array_equal(a, b)
@@ -594,17 +609,11 @@ _CONSTRUCTORS: dict[str, Callable[[Any], bool]] = {
         or (isinstance(item, list | tuple) and 1 <= len(item) <= 3 and isinstance(item[:2][-1], Mapping))
     ),
 }
-_SINGLE = (
-    "adj",
-    "get_edgelist",
-    "num_nodes",
-    "GetAtoms",
-    "columns",
-    "tocsr",
-)  # one of these means one graph or table, not a list
+# Members of a single graph or table: what has one of these is not a list.
+_SINGLE = ("adj", "get_edgelist", "num_nodes", "GetAtoms", "columns", "tocsr")
 _FILES = "load_tu, load_parquet or load_molecules for files, or Graphs.from_pdb for protein structures"
 # Constructors that take other things, by the first part of the name of the module of a type.
-_OTHERS = {
+_ADVICE_BY_MODULE = {
     "builtins": "Graphs.from_smiles for SMILES (or MoleculeGraphs first in a pipeline), Graphs.from_edges for lists of edges, "
     f"Graphs.from_tables for tables, {_FILES}",
     "pathlib": _FILES,
@@ -630,14 +639,13 @@ def as_graphs(X: Any) -> Graphs:
         return Graphs.concatenate(items)
     for name, is_right in _CONSTRUCTORS.items():
         if all(map(is_right, items)):
-            graphs: Graphs = getattr(Graphs, name)(items, targets=None)
-            return graphs
+            return getattr(Graphs, name)(items, targets=None)
     raise _wrong_type(next(item for item in items if not isinstance(item, Graphs)), "a list that holds ")
 
 
 def _wrong_type(value: Any, place: str) -> InvalidGraphError:
     module = "builtins" if isinstance(value, str) else type(value).__module__.partition(".")[0]
-    advice = _OTHERS.get(module, "a list of graphs that are all of one kind")
+    advice = _ADVICE_BY_MODULE.get(module, "a list of graphs that are all of one kind")
     return InvalidGraphError(
         f"X must be a Graphs collection or a list of graphs; got {place}{type(value).__name__}. Graphs of networkx, igraph, PyTorch "
         f"Geometric, GraKeL and RDKit are converted; here, use {advice}."

@@ -6,17 +6,15 @@ in, and values of labels that no node has do not matter. Only 0.0 and -0.0 are e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection
 from dataclasses import fields
 from hashlib import blake2b, sha256
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from treegram._core.types import Ints
-from treegram.graphs.check import COLUMN_NAMES, ROWS, plain_label
+from treegram._core.types import Array, Ints
+from treegram.graphs.check import COLUMN_NAMES, ROWS, LabelValues, plain_label
 from treegram.graphs.collection import Graphs
 
 # Stores of results keep digests. The first stores wrote "None" for these fields where they were missing, and hashed fields in
@@ -91,7 +89,7 @@ def digest_each(graphs: Graphs, leave_out: Collection[str] = ()) -> list[str]:
     return digests
 
 
-def _drop_unused(codes: Ints | None, values: tuple[Hashable, ...]) -> tuple[Ints | None, tuple[Hashable, ...]]:
+def _drop_unused(codes: Ints | None, values: LabelValues) -> tuple[Ints | None, LabelValues]:
     """Return the codes of labels, and their values, as if there had never been values that no node has."""
     if codes is None:
         return None, ()
@@ -101,15 +99,15 @@ def _drop_unused(codes: Ints | None, values: tuple[Hashable, ...]) -> tuple[Ints
     return np.searchsorted(used, codes), tuple(values[code] for code in used.tolist())
 
 
-def _rows_to_hash(graphs: Graphs, name: str) -> NDArray[Any]:
+def _rows_to_hash(graphs: Graphs, name: str) -> Array:
     """Return an array whose rows have equal bytes if and only if those of a field are equal."""
-    array: NDArray[Any] = getattr(graphs, name)
+    array: Array = getattr(graphs, name)
     if name not in _LABEL_VALUES:
         return _plain_array(array)
     return _plain_array(np.fromiter(getattr(graphs, _LABEL_VALUES[name]), dtype=object))[array]
 
 
-def _plain_array(array: NDArray[Any]) -> NDArray[Any]:
+def _plain_array(array: Array) -> Array:
     """Return whole numbers and floats with 64 bits, and anything else as one digest of 16 bytes per value."""
     if array.dtype.kind == "f":
         return np.ascontiguousarray(array, dtype="<f8")

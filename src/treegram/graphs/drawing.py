@@ -7,16 +7,14 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.sparse as sp
 from markupsafe import Markup
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist, squareform
 
 from treegram._core.html import render
 from treegram._core.text import counted, label_text
-from treegram._core.types import Floats
+from treegram._core.types import Floats, Masks
 from treegram.graphs import Graphs
 from treegram.graphs.check import COLUMN_NAMES
 
@@ -100,13 +98,8 @@ def _is_long_chain(graph: Graphs) -> bool:
     n, edges = graph.n_nodes, graph.edges()
     if n <= _LONG or np.count_nonzero(np.abs(edges[:, 0] - edges[:, 1]) == 1) < 0.9 * (n - 1):
         return False
-    hops = shortest_path(_adjacency(graph), directed=False, unweighted=True, indices=0)
+    hops = shortest_path(graph._adjacency(), directed=False, unweighted=True, indices=0)
     return bool(hops[np.isfinite(hops)].max() > _LONG)
-
-
-def _adjacency(graph: Graphs) -> sp.csr_matrix:
-    n = graph.n_nodes
-    return sp.csr_matrix((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n))
 
 
 def _row_layout(n_nodes: int) -> Floats:
@@ -135,7 +128,7 @@ def _project(coordinates: Floats, chains: Sequence[str]) -> Floats:
     return positions
 
 
-def _distance(positions: Floats, is_inside: NDArray[np.bool_]) -> float:
+def _distance(positions: Floats, is_inside: Masks) -> float:
     """Return the smallest distance between the nodes of a chain and all others."""
     return float(cKDTree(positions[~is_inside]).query(positions[is_inside])[0].min())
 
@@ -174,16 +167,15 @@ def hop_layout(graph: Graphs) -> Floats:
     n = graph.n_nodes
     if n < 3:
         return np.column_stack([np.arange(n, dtype=np.float64), np.zeros(n)])
-    hops = shortest_path(_adjacency(graph), directed=False, unweighted=True)
+    hops = shortest_path(graph._adjacency(), directed=False, unweighted=True)
     joined = np.isfinite(hops)
     hops = np.where(joined, hops, 0.5 * hops[joined].max() + _GAP)
     weights = 1.0 / np.where(hops > 0, hops, 1.0) ** 2
     np.fill_diagonal(weights, 0.0)
     inverse = np.linalg.inv(np.diag(weights.sum(axis=1)) - weights + 1.0 / n)  # the pseudoinverse, up to a translation
     # Nodes with equal distances to all others would start at the same place and never separate.
-    positions = scale_classically(hops)[0] + 0.05 * np.column_stack(
-        [np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))]
-    )
+    shifts = np.column_stack([np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))])
+    positions = scale_classically(hops)[0] + 0.05 * shifts
     for _ in range(_STEPS):
         gaps = squareform(pdist(positions))
         pull = weights * hops / np.where(gaps > 1e-9, gaps, np.inf)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.types import Ints
+from treegram._core.types import Array, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs.collection import Graphs
 
@@ -31,14 +31,14 @@ def graphs_to_fields(graphs: Graphs) -> dict[str, Any]:
 
 def fields_to_graphs(content: Any) -> Graphs:
     """Build a collection from its arrays, which are checked."""
-    known = dict(content)
+    plain = dict(content)
     for name in ("label_values", "edge_label_values"):
-        if isinstance(known[name], np.ndarray):
-            known[name] = tuple(known[name].tolist())
-    return Graphs(**known | {name: _unpack(known[name]) for name in _NAMES if name in known}, targets=None)
+        if isinstance(plain[name], np.ndarray):
+            plain[name] = tuple(plain[name].tolist())
+    return Graphs(**plain | {name: _unpack(plain[name]) for name in _NAMES if name in plain}, targets=None)
 
 
-def _pack(names: NDArray[Any]) -> tuple[Ints, NDArray[np.uint64]]:
+def _pack(names: Array) -> tuple[Ints, NDArray[np.uint64]]:
     """Return the length of each name in bytes, and all bytes as 64-bit numbers, padded with zeros."""
     texts = [name.encode("utf-8", "surrogatepass") for name in names]
     data = b"".join(texts)
@@ -53,6 +53,5 @@ def _unpack(packed: Any) -> list[str]:
     is_valid = (lengths >= 0).all() and (lengths <= len(data)).all()  # so that the sum does not overflow
     if not is_valid or not 0 <= len(data) - int(lengths.sum()) < 8:
         raise InvalidGraphError("The lengths of names do not fit their bytes.")
-    return [
-        data[end - length : end].decode("utf-8", "surrogatepass") for end, length in zip(ends, lengths, strict=True)
-    ]
+    spans = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+    return [data[span].decode("utf-8", "surrogatepass") for span in spans]

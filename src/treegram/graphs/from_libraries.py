@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 if TYPE_CHECKING:
     from treegram.graphs import Graphs
 
-Names = str | Sequence[str] | None
+ColumnNames = str | Sequence[str] | None
 
 
 class FromLibraries:
@@ -24,10 +24,10 @@ class FromLibraries:
         cls,
         graphs: Any,
         label: str | None = "label",
-        attributes: Names = "attributes",
+        attributes: ColumnNames = "attributes",
         *,
         edge_label: str | None = None,
-        edge_attributes: Names = None,
+        edge_attributes: ColumnNames = None,
         targets: ArrayLike | str | None = None,
         graph_names: Sequence[str] | None = None,
     ) -> Graphs:
@@ -180,10 +180,10 @@ class FromLibraries:
         cls,
         graphs: Any,
         label: str | None = "label",
-        attributes: Names = "attributes",
+        attributes: ColumnNames = "attributes",
         *,
         edge_label: str | None = None,
-        edge_attributes: Names = None,
+        edge_attributes: ColumnNames = None,
         targets: ArrayLike | str | None = None,
         graph_names: Sequence[str] | None = None,
     ) -> Graphs:
@@ -237,10 +237,10 @@ class FromLibraries:
         cls,
         data: Any,
         label: str | None = None,
-        attributes: Names = "x",
+        attributes: ColumnNames = "x",
         *,
         edge_label: str | None = None,
-        edge_attributes: Names = "edge_attr",
+        edge_attributes: ColumnNames = "edge_attr",
         targets: ArrayLike | str | None = "y",
         directed: bool = False,
         graph_names: Sequence[str] | None = None,

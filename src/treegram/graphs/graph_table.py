@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from treegram._core.text import counted
-from treegram._core.types import Ints
+from treegram._core.text import counted, warn_user
+from treegram._core.types import Array, Ints
 from treegram.exceptions import DatasetError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import CellTable, is_missing
@@ -43,7 +41,7 @@ class GraphTable:
     molecules: Sequence[Any] | None = None  # whose atoms are the nodes, for drawings
     transformer: Any = None  # that made the graphs; None for data sets
 
-    def values(self, column: str) -> tuple[Ints, NDArray[Any]]:
+    def values(self, column: str) -> tuple[Ints, Array]:
         """Return the ids of the graphs that have a value in a column, and the values: numbers, booleans or text."""
         if not column and self.graphs.targets is not None:
             return np.arange(len(self.graphs)), self.graphs.targets.copy()  # of a data set
@@ -64,13 +62,13 @@ class GraphTable:
         cells = self._cells.cells(column)
         return [None if is_missing(cells[row]) else str(cells[row]) for row in self.kept]
 
-    def with_target(self, column: str) -> tuple[Graphs, NDArray[Any]]:
+    def with_target(self, column: str) -> tuple[Graphs, Array]:
         """Return the graphs that have a value of a target, and the values; warn about the other graphs."""
         ids, y = self.values(column)
         n_missing = len(self.graphs) - len(ids)
         if not n_missing:
             return self.graphs, y
-        warnings.warn(f"Left out {counted(n_missing, 'graph')} without a value for {column!r}.", stacklevel=2)
+        warn_user(f"Left out {counted(n_missing, 'graph')} without a value for {column!r}.")
         return self.graphs[ids], y
 
 
@@ -81,12 +79,12 @@ def make_table(source: str, graphs: Graphs, **fields: Any) -> GraphTable:
     return GraphTable(source, where, names, [""] * len(graphs), graphs, np.arange(len(graphs)), **fields)
 
 
-def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: Sequence[str] = ()) -> GraphTable:
+def join_cells(table: GraphTable, cells: CellTable, graph_column: str, required: Sequence[str] = ()) -> GraphTable:
     """Add the columns of a file with one row per graph; rows of graphs that are not in the data come last, with a problem.
 
-    ``wanted`` are columns that must exist.
+    ``required`` are columns that must exist.
     """
-    for column in wanted:
+    for column in required:
         cells.find(column, advice="Name the right one with --target.")
     names = cells.texts(graph_column, "Name the right one with --graph-column.")
     row_of: dict[str | None, int] = {}
@@ -95,12 +93,11 @@ def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: S
             raise DatasetError(
                 f"{cells.where(row)}: the graph {name!r} has more than one row, the first is {cells.where(row_of[name])}."
             )
-    known = set(table.names)
-    unknown = [name for name in row_of if name not in known]
+    in_data = set(table.names)
+    unknown = [name for name in row_of if name not in in_data]
     if unknown:
-        warnings.warn(
-            f"{cells.source}: {len(unknown)} of {len(names)} rows are for graphs that are not in the data, such as {unknown[0]!r}.",
-            stacklevel=2,
+        warn_user(
+            f"{cells.source}: {len(unknown)} of {len(names)} rows are for graphs that are not in the data, such as {unknown[0]!r}."
         )
     rows = [row_of.get(name) for name in [*table.names, *unknown]]
     places = [f"{cells.source}: no row" if row is None else cells.where(row) for row in rows]
@@ -113,18 +110,18 @@ def join_cells(table: GraphTable, cells: CellTable, graph_column: str, wanted: S
     )
 
 
-def choose_task(values: NDArray[Any], what: str) -> str:
-    """Return what targets are for, "classification" or "regression"; raise if that is not clear. ``what`` names them."""
+def choose_task(values: Array, title: str) -> str:
+    """Return what targets are for, "classification" or "regression"; raise if that is not clear. ``title`` names them."""
     task, reason = guess_task(values)
     if task is None:
         raise DatasetError(
-            f"It is not clear whether {what} are classes or measurements: {reason}. Add task='classification' or "
+            f"It is not clear whether {title} are classes or measurements: {reason}. Add task='classification' or "
             "task='regression'."
         )
     return task
 
 
-def guess_task(values: NDArray[Any]) -> tuple[str | None, str]:
+def guess_task(values: Array) -> tuple[str | None, str]:
     """Guess what targets are for: "classification", "regression", or None if that is not clear; and say why.
 
     Text and booleans are classes, and so are two distinct numbers that are whole. Other numbers are for regression if some is

@@ -5,22 +5,22 @@ A reader turns the data of all nodes, edges and graphs into columns; ``tables.bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from treegram._core.optional import optional_module
-from treegram._core.types import Ints
+from treegram._core.types import Array, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import Cells, CellTable
-from treegram.graphs.check import Finder, check_count, place_edges
+from treegram.graphs.check import Finder, LabelValues, check_count, place_edges
 from treegram.graphs.tables import ARGUMENTS, build_graphs, list_names
 
-Names = Sequence[str] | None
+GraphNames = Sequence[str] | None
 _STORAGE = {"num_nodes", "batch", "ptr"}  # keys of PyTorch Geometric that are not data
 _DEFAULTS = ("label", "attributes", None, None)  # names that may be missing
 _PYG_DEFAULTS = (None, "x", None, "edge_attr")
@@ -42,7 +42,7 @@ def _build(
     columns: Sequence[Any],
     defaults: Sequence[str | None],
     targets: Any,
-    graph_names: Names,
+    graph_names: GraphNames,
     *,
     directed: bool,
 ) -> Graphs:
@@ -74,7 +74,6 @@ def _build(
         dict(zip(ARGUMENTS, columns, strict=False)),
         tables,
         defaults=dict(zip(ARGUMENTS, defaults, strict=False)),
-        stacklevel=5,
         offsets=offsets,
         edges=pairs,
         directed=directed,
@@ -114,7 +113,7 @@ def _all_names(names: list[Any]) -> list[str] | None:
 # -------------------------------------------------------------------- networkx and igraph
 
 
-def read_networkx(graphs: Any, columns: Sequence[Any], targets: Any, graph_names: Names) -> Graphs:
+def read_networkx(graphs: Any, columns: Sequence[Any], targets: Any, graph_names: GraphNames) -> Graphs:
     """Build a collection from networkx graphs; see :meth:`treegram.Graphs.from_networkx`."""
     inputs, directed = _list_graphs(graphs, ("is_directed", "adj"), "a networkx", "to_undirected() or to_directed()")
     items = []
@@ -127,7 +126,7 @@ def read_networkx(graphs: Any, columns: Sequence[Any], targets: Any, graph_names
     return _build(items, "Graphs.from_networkx", columns, _DEFAULTS, targets, graph_names, directed=directed)
 
 
-def read_igraph(graphs: Any, columns: Sequence[Any], targets: Any, graph_names: Names) -> Graphs:
+def read_igraph(graphs: Any, columns: Sequence[Any], targets: Any, graph_names: GraphNames) -> Graphs:
     """Build a collection from igraph graphs; see :meth:`treegram.Graphs.from_igraph`."""
     inputs, directed = _list_graphs(graphs, ("get_edgelist", "vs"), "an igraph", "as_undirected() or as_directed()")
     items = []
@@ -178,7 +177,7 @@ def _to_networkx(graph: Graphs, result: Any) -> Any:
     return result
 
 
-def _rows(codes: Ints | None, values: tuple[Hashable, ...], vectors: Any, length: int) -> list[dict[str, Any]]:
+def _rows(codes: Ints | None, values: LabelValues, vectors: Any, length: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{} for _ in range(length)]
     for row, code in zip(rows, () if codes is None else codes, strict=False):
         row["label"] = values[code]
@@ -190,14 +189,14 @@ def _rows(codes: Ints | None, values: tuple[Hashable, ...], vectors: Any, length
 # -------------------------------------------------------------------- PyTorch Geometric
 
 
-def read_pyg(data: Any, columns: Sequence[Any], targets: Any, graph_names: Names, *, directed: bool) -> Graphs:
+def read_pyg(data: Any, columns: Sequence[Any], targets: Any, graph_names: GraphNames, *, directed: bool) -> Graphs:
     """Build a collection from Data objects; see :meth:`treegram.Graphs.from_pyg`."""
-    chosen = {name for names in columns for name in ([names] if isinstance(names, str) else names or [])}
-    items = [_from_pyg(item, i, chosen, targets) for i, item in enumerate(_pyg_list(data))]
+    selected = {name for names in columns for name in ([names] if isinstance(names, str) else names or [])}
+    items = [_from_pyg(item, i, selected, targets) for i, item in enumerate(_pyg_list(data))]
     for table in ("nodes", "edges"):  # what only some graphs have for each of their rows is no data of nodes or edges
         rows = [set(getattr(item, table)) for item in items if len(item.keys if table == "nodes" else item.pairs)]
         for item in items if rows else ():
-            for key in getattr(item, table).keys() - set.intersection(*rows) - chosen:
+            for key in getattr(item, table).keys() - set.intersection(*rows) - selected:
                 del getattr(item, table)[key]
     if targets == "y" and not any("y" in item.data for item in items):
         targets = None
@@ -217,7 +216,7 @@ def _pyg_list(data: Any) -> list[Any]:
     return [part for item in items for part in (item.to_data_list() if hasattr(item, "to_data_list") else [item])]
 
 
-def _from_pyg(item: Any, graph: int, chosen: Set[str], target: Any) -> _Item:
+def _from_pyg(item: Any, graph: int, selected: Set[str], target: Any) -> _Item:
     """Return a Data object as arrays; those that are not chosen and have another number of rows are no data of nodes or edges."""
     if hasattr(item, "node_types") or not hasattr(item, "keys") or not hasattr(item, "num_nodes"):
         raise InvalidGraphError(
@@ -243,7 +242,7 @@ def _from_pyg(item: Any, graph: int, chosen: Set[str], target: Any) -> _Item:
         n_rows = index.shape[1] if is_of_edges else n_nodes
         if array.shape[:1] == (n_rows,):
             parts[is_of_edges][key] = array
-        elif key in chosen:
+        elif key in selected:
             raise InvalidGraphError(
                 f"Graph {graph}: {key!r} must have one row for each of its {n_rows} {'edges' if is_of_edges else 'nodes'}; got an "
                 f"array of shape {array.shape}."
@@ -251,14 +250,14 @@ def _from_pyg(item: Any, graph: int, chosen: Set[str], target: Any) -> _Item:
     return _Item(range(n_nodes), index.T, *parts, data)
 
 
-def _to_numpy(value: Any) -> NDArray[Any]:
+def _to_numpy(value: Any) -> Array:
     if hasattr(value, "detach"):
         return np.asarray(value.detach().cpu().numpy())
     is_list = isinstance(value, list | tuple)  # of names, perhaps: numpy would change some
     return np.fromiter(value, dtype=object, count=len(value)) if is_list else np.array(value)
 
 
-def _pyg_target(value: NDArray[Any], name: str, graph: int) -> Any:
+def _pyg_target(value: Array, name: str, graph: int) -> Any:
     """Return the target of a graph: one value, or a row of values."""
     if value.size != 1 and not (value.ndim == 2 and len(value) == 1):
         raise InvalidGraphError(
@@ -271,7 +270,7 @@ def _pyg_target(value: NDArray[Any], name: str, graph: int) -> Any:
 
 
 def read_grakel(
-    graphs: Iterable[Any], targets: ArrayLike | None, graph_names: Names, *, node_data: str, directed: bool
+    graphs: Iterable[Any], targets: ArrayLike | None, graph_names: GraphNames, *, node_data: str, directed: bool
 ) -> Graphs:
     """Build a collection from GraKeL's input; see :meth:`treegram.Graphs.from_grakel`."""
     if node_data not in ("labels", "attributes"):

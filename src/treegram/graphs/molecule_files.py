@@ -17,7 +17,7 @@ from treegram.exceptions import DatasetError
 from treegram.graphs.cells import (
     DELIMITERS,
     CellTable,
-    check_names,
+    check_header,
     describe_width,
     is_missing,
     name_texts,
@@ -103,7 +103,7 @@ def read_molecule_rows(
 
 def _default_name_column(columns: Iterable[str], targets: Sequence[str], default: str) -> str | None:
     """Return the column called id or name, or the default; a target is no name."""
-    candidates = [name for known in _NAME_COLUMNS for name in columns if name.lower() == known]
+    candidates = [name for usual in _NAME_COLUMNS for name in columns if name.lower() == usual]
     if default in columns:
         candidates.append(default)
     taken = set(map(str.lower, targets))
@@ -132,7 +132,7 @@ def _read_smi(text: str, source: str) -> tuple[CellTable, str]:
     default_name = "2"
     if rows[0][0].lower() == _DEFAULT_COLUMN:
         names, rows, lines, problems, default_name = rows[0], rows[1:], lines[1:], problems[1:], ""
-        check_names(names, source)
+        check_header(names, source)
         for row, fields in enumerate(rows):
             if len(fields) > len(names):
                 problems[row] = problems[row] or describe_width(len(fields), len(names))

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 from itertools import chain, combinations_with_replacement
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from treegram._core.parallel import run_in_processes, track
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Whole, Words, check_value, parameters
-from treegram._core.text import counted
-from treegram._core.types import Floats
+from treegram._core.text import counted, warn_user
+from treegram._core.types import Array, Floats
 from treegram.exceptions import DatasetError, InvalidGraphError, TreegramError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import table_of
@@ -41,6 +40,10 @@ from treegram.graphs.tables import list_names
 from treegram.graphs.transforms import Source, make_source
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
+
+Groups: TypeAlias = tuple[
+    Floats, list[str]
+]  # the user's groups of graph attributes side by side, and the names of columns
 
 _SHOWN = 60  # characters of a molecule in a message
 _LONGEST_REASON = 200  # characters of RDKit's own text
@@ -209,14 +212,8 @@ def _label_bond(bond: Any) -> str:
 
 
 _ESTATE = ("MaxAbsEStateIndex", "MaxEStateIndex", "MinAbsEStateIndex", "MinEStateIndex")
-_PROPERTIES = (
-    "donor",
-    "acceptor",
-    "positive",
-    "negative",
-    "hydrophobe",
-    "aromatic",
-)  # of points of the ErG fingerprint
+# Of points of the ErG fingerprint.
+_PROPERTIES = ("donor", "acceptor", "positive", "negative", "hydrophobe", "aromatic")
 _ERG_DISTANCES = 15
 
 
@@ -300,8 +297,7 @@ def _polar_surfaces(atoms: _Atoms) -> Floats:
 
 def _centroid_distances(atoms: _Atoms) -> Floats:
     positions = atoms.positions()
-    distances: Floats = np.linalg.norm(positions - positions.mean(axis=0, keepdims=True), axis=1)
-    return distances
+    return np.linalg.norm(positions - positions.mean(axis=0, keepdims=True), axis=1)
 
 
 class _Attribute(NamedTuple):
@@ -450,16 +446,18 @@ class MoleculeGraphs(Source):
         Graphs
             One graph per molecule, in the same order.
         """
-        return self._convert(_list_records(X, self.smiles_column), "raise", advice=_ADVICE_IN_PIPELINES).graphs()
+        valid, _ = self._convert(_list_records(X, self.smiles_column), "raise", advice=_ADVICE_IN_PIPELINES)
+        return self._collect(valid)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         return tags
 
-    def _convert(self, records: Iterable[Record], on_error: str, **errors: Any) -> Converted:
+    def _convert(self, records: Iterable[Record], on_error: str, **errors: Any) -> tuple[_Valid, dict[int, str]]:
+        """Return the graphs of the valid molecules, and what is wrong with each of the others, by position."""
         self._check_parameters()
-        return Converted(self, *_apply(self._build, records, on_error, n_jobs=self.n_jobs, **errors))
+        return _apply(self._build, records, on_error, n_jobs=self.n_jobs, **errors)
 
     def _build(self, molecule: Any) -> _MoleculeGraph:
         """Return the graph of a SMILES or an RDKit molecule; parameters are already checked."""
@@ -476,6 +474,26 @@ class MoleculeGraphs(Source):
                 smiles=molecule if isinstance(molecule, str) else str(chem.MolToSmiles(chem.RemoveHs(mol))),
                 descriptors=_describe_molecule(mol, _as_tuple(self.descriptors)),
             )
+
+    def _collect(self, valid: _Valid, targets: Array | None = None, groups: Groups | None = None) -> Graphs:
+        """Return the collection; targets and the columns of the user's groups have a row for each record."""
+        items, positions = [item for _, item in valid.values()], list(valid)
+        names = _descriptor_columns(_as_tuple(self.descriptors))
+        columns = np.array([item.descriptors for item in items]).reshape(len(items), len(names))
+        if groups is not None:
+            columns, names = np.hstack([columns, groups[0][positions]]), [*names, *groups[1]]
+        return Graphs.from_edges(
+            [np.array(item.edges, dtype=np.int64).reshape(-1, 2) for item in items],
+            n_nodes=[len(item.labels) for item in items],
+            labels=None if self.labels is None else [item.labels for item in items],
+            attributes=None if self.attributes is None else [item.vectors for item in items],
+            edge_labels=[item.bonds for item in items],
+            targets=None if targets is None else targets[positions],
+            graph_names=[record.name or item.name or item.smiles for record, item in valid.values()],
+            attribute_names=_attribute_columns(_as_tuple(self.attributes)) or None,
+            graph_attributes=columns if names else None,
+            graph_attribute_names=names or None,
+        )
 
 
 def _as_tuple(names: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -497,40 +515,7 @@ class _MoleculeGraph(NamedTuple):
     descriptors: Floats
 
 
-@dataclass(frozen=True)
-class Converted:
-    """The records and graphs of the valid molecules by position, and what is wrong with each of the others."""
-
-    transformer: MoleculeGraphs
-    valid: dict[int, tuple[Record, _MoleculeGraph]]
-    invalid: dict[int, str]
-
-    def graphs(self, targets: NDArray[Any] | None = None, groups: _Groups | None = None) -> Graphs:
-        """Return the collection; targets and the user's groups of graph attributes have a row for each record."""
-        transformer, items, positions = self.transformer, [item for _, item in self.valid.values()], list(self.valid)
-        names = _descriptor_columns(_as_tuple(transformer.descriptors))
-        columns = np.array([item.descriptors for item in items]).reshape(len(items), len(names))
-        if groups is not None:
-            columns, names = np.hstack([columns, groups.columns[positions]]), [*names, *groups.names]
-        return Graphs.from_edges(
-            [np.array(item.edges, dtype=np.int64).reshape(-1, 2) for item in items],
-            n_nodes=[len(item.labels) for item in items],
-            labels=None if transformer.labels is None else [item.labels for item in items],
-            attributes=None if transformer.attributes is None else [item.vectors for item in items],
-            edge_labels=[item.bonds for item in items],
-            targets=None if targets is None else targets[positions],
-            graph_names=[record.name or item.name or item.smiles for record, item in self.valid.values()],
-            attribute_names=_attribute_columns(_as_tuple(transformer.attributes)) or None,
-            graph_attributes=columns if names else None,
-            graph_attribute_names=names or None,
-        )
-
-
-class _Groups(NamedTuple):
-    """Named groups of graph attributes, side by side."""
-
-    columns: Floats
-    names: list[str]
+_Valid: TypeAlias = dict[int, tuple[Record, _MoleculeGraph]]
 
 
 def _apply(
@@ -567,11 +552,9 @@ def _apply(
             skipped.append(text)
     if skipped and on_error == "skip":
         more = f"; and {len(skipped) - _MOST_NAMED} more" if len(skipped) > _MOST_NAMED else ""
-        warnings.warn(
+        warn_user(
             f"{counted(len(skipped), 'molecule')} of {len(skipped) + len(valid):,} skipped: "
             f"{'; '.join(skipped[:_MOST_NAMED])}{more}.",
-            UserWarning,
-            stacklevel=5,
         )
     return valid, invalid
 
@@ -650,10 +633,10 @@ def read_molecules(
         names: Any = check_names(graph_names, len(records), "graph_names", "molecules")
         records = [record._replace(name=name) for record, name in zip(records, names, strict=True)]
     groups = _read_groups(graph_attributes, len(records), transformer)
-    return transformer._convert(records, on_error).graphs(y, groups)
+    return transformer._collect(transformer._convert(records, on_error)[0], y, groups)
 
 
-def _read_groups(groups: Any, n_molecules: int, transformer: MoleculeGraphs) -> _Groups | None:
+def _read_groups(groups: Any, n_molecules: int, transformer: MoleculeGraphs) -> Groups | None:
     """Return the user's groups of graph attributes, one row per molecule."""
     if groups is None:
         return None
@@ -666,7 +649,7 @@ def _read_groups(groups: Any, n_molecules: int, transformer: MoleculeGraphs) -> 
         raise InvalidGraphError(
             f"graph_attributes has the group {min(taken)!r}, which descriptors also make: rename it."
         )
-    return _Groups(*join_groups(groups, n_molecules, "molecule"))
+    return join_groups(groups, n_molecules, "molecule")
 
 
 def load_molecules(
@@ -678,7 +661,7 @@ def load_molecules(
     on_error: str = "raise",
     graph_attributes: Mapping[str, Any] | None = None,
     **kwargs: Any,
-) -> tuple[Graphs, NDArray[Any] | None]:
+) -> tuple[Graphs, Array | None]:
     r"""Load molecules from a file, with their targets.
 
     Parameters
@@ -781,21 +764,21 @@ def read_molecule_table(
     groups = _read_groups(graph_attributes, len(places), transformer)
     is_text = isinstance(file.molecules, list)  # SDF records are parsed one by one
     records: Any = list(file.records()) if is_text else file.records()
-    converted = transformer._convert(records, on_error, error=DatasetError, total=len(places))
-    if not converted.valid and not (converted.invalid and on_error == "collect"):
-        reason = next(iter(converted.invalid.values()), "it has no rows")
+    valid, invalid = transformer._convert(records, on_error, error=DatasetError, total=len(places))
+    if not valid and not (invalid and on_error == "collect"):
+        reason = next(iter(invalid.values()), "it has no rows")
         raise DatasetError(f"{source} has no valid molecule: {reason}.")
     names = list(file.names)
     smiles = list(file.molecules) if is_text else [""] * len(places)
-    for row, (_, item) in converted.valid.items():
+    for row, (_, item) in valid.items():
         names[row], smiles[row] = names[row] or item.name or None, item.smiles
     return GraphTable(
         source,
         places,
         names,
-        [converted.invalid.get(row, "") for row in range(len(places))],
-        converted.graphs(groups=groups),
-        np.array(list(converted.valid), dtype=np.int64),
+        [invalid.get(row, "") for row in range(len(places))],
+        transformer._collect(valid, groups=groups),
+        np.array(list(valid), dtype=np.int64),
         file.cells,
         targets=targets,
         smiles=smiles,
@@ -839,10 +822,10 @@ def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
     {1: 'RDKit says: unclosed ring', 2: 'RDKit says: Explicit valence for atom # 1 O, 3, is greater than permitted'}
     """
     transformer = make_source(MoleculeGraphs, kwargs, "invalid_molecules")
-    return transformer._convert(_list_records(molecules, transformer.smiles_column), "collect").invalid
+    return transformer._convert(_list_records(molecules, transformer.smiles_column), "collect")[1]
 
 
-def scaffold_groups(molecules: Any) -> NDArray[Any]:
+def scaffold_groups(molecules: Any) -> Array:
     """Return the Bemis-Murcko scaffold of each molecule: groups for splits that test on new kinds of molecules.
 
     Parameters

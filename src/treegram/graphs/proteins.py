@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import warnings
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
@@ -13,14 +12,14 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
 from treegram._core.optional import optional_module
 from treegram._core.parallel import track
 from treegram._core.params import NOTHING, Allowed, Instance, Number, Words, parameters
-from treegram._core.text import counted
-from treegram._core.types import Floats, Ints
+from treegram._core.text import counted, warn_user
+from treegram._core.types import Floats, Ints, Masks
 from treegram.exceptions import DatasetError, InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.transforms import Source
@@ -144,7 +143,7 @@ def read_pdb(
         file_names.append(file_name)
         proteins.append((residues, *_vectors_and_edges(residues, options)))
     if notes:
-        warnings.warn(f"Residues without a CA atom are skipped: {'; '.join(notes)}.", UserWarning, stacklevel=3)
+        warn_user(f"Residues without a CA atom are skipped: {'; '.join(notes)}.")
     return Graphs.from_edges(
         [edges for _, _, edges in proteins],
         labels=[residues.labels for residues, _, _ in proteins],
@@ -213,11 +212,11 @@ def _chosen_chains(structure: Any, title: str, options: ProteinGraphs) -> Iterab
     if options.chains is None:
         return chains
     wanted = [options.chains] if isinstance(options.chains, str) else list(options.chains)
-    known = [chain.name for chain in chains]
+    names = [chain.name for chain in chains]
     for name in wanted:
-        if name not in known:
+        if name not in names:
             raise InvalidGraphError(
-                f"{title}: chains: there is no chain {name!r}; there are {', '.join(map(repr, known))}."
+                f"{title}: chains: there is no chain {name!r}; there are {', '.join(map(repr, names))}."
             )
     return [chain for chain in chains if chain.name in wanted]
 
@@ -268,7 +267,7 @@ def _vectors_and_edges(residues: _Residues, options: ProteinGraphs) -> tuple[Flo
     return vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
-def _invariants(positions: Floats, follows: NDArray[np.bool_]) -> Floats:
+def _invariants(positions: Floats, follows: Masks) -> Floats:
     """Return the invariant attributes of each residue."""
     n = len(positions)
     first, second = cKDTree(positions).query_pairs(_FAR, output_type="ndarray").T

@@ -11,14 +11,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.jit import jit
 from treegram._core.params import Allowed, Checked, Whole, parameters
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import check_fitted_columns
 
@@ -114,7 +113,7 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         self._set_values(labels, _most_frequent(_edge_labels(graphs), self.max_labels), ends)
         self._attributes = _names(graphs.n_attributes, graphs.attribute_names, "")
         self._edge_attributes = _names(graphs.n_edge_attributes, graphs.edge_attribute_names, "edge_")
-        self._name_columns()
+        self._name_columns(graphs[:0])
         return self
 
     def _set_values(self, labels: CodedValues, edge_labels: CodedValues, edge_ends: CodedValues) -> None:
@@ -124,9 +123,9 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         self._edge_labels = _Shares("edge_label", edge_labels, self.max_labels)
         self._edge_ends = _Shares("edge", edge_ends, self.max_labels)
 
-    def _name_columns(self) -> None:
+    def _name_columns(self, no_graphs: Graphs) -> None:
         self.n_attributes_in_ = len(self._attributes)
-        self.feature_names_out_ = [name for names, _ in self._blocks(Graphs.from_edges([])) for name in names]
+        self.feature_names_out_ = [name for names, _ in self._blocks(no_graphs) for name in names]
 
     def transform(self, X: Any) -> Floats:
         """Compute the table.
@@ -146,7 +145,7 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         self._check_alike(graphs)
         return np.hstack([block for _, block in self._blocks(graphs)])
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
+    def get_feature_names_out(self, input_features: object = None) -> Array:  # noqa: ARG002
         """Return the names of the columns.
 
         Parameters

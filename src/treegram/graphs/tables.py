@@ -5,16 +5,15 @@ None of these libraries is imported.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, parameters
-from treegram._core.types import Ints
+from treegram._core.text import warn_user
+from treegram._core.types import Array, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.cells import CellTable, holds_numbers, table_of
@@ -49,7 +48,6 @@ def build_graphs(
     tables: Mapping[str, CellTable],
     *,
     defaults: Mapping[str, str | None],
-    stacklevel: int = 4,
     **arrays: Any,
 ) -> Graphs:
     """Build a collection from the columns that arguments name, and further arguments of ``from_arrays``.
@@ -72,10 +70,8 @@ def build_graphs(
     unused = [(things, tables[things].columns.keys() - tables[things].used) for things in ("nodes", "edges")]
     parts = [f"These data of the {things} are not used: {list_names(names)}." for things, names in unused if names]
     if parts:
-        warnings.warn(
-            f"{' '.join(parts)} The arguments of {method} select the label, the attributes, the edge label and the edge attributes.",
-            UserWarning,
-            stacklevel=stacklevel,
+        warn_user(
+            f"{' '.join(parts)} The arguments of {method} select the label, the attributes, the edge label and the edge attributes."
         )
     return Graphs.from_arrays(**arrays)
 
@@ -168,21 +164,19 @@ class TableGraphs(Source):
 
 def choose_columns(options: TableGraphs, nodes: CellTable, edges: CellTable, targets: object = None) -> dict[str, Any]:
     """Return the parameters that name columns, where the defaults leave them to the tables."""
-    chosen: dict[str, Any] = {}
+    selected: dict[str, Any] = {}
     for table, label, attributes, *ids in (
         (nodes, "label", "attributes", options.graph, options.node, targets),
         (edges, "edge_label", "edge_attributes", options.graph, options.source, options.target),
     ):
-        chosen[label] = getattr(options, label)
-        if chosen[label] is True:
-            chosen[label] = "label" if "label" in table else None
+        selected[label] = getattr(options, label)
+        if selected[label] is True:
+            selected[label] = "label" if "label" in table else None
         if getattr(options, attributes) is True:
-            used = {str(name).lower() for name in (*ids, chosen[label])}
-            numbers = [
-                name for name, cells in table.columns.items() if name.lower() not in used and holds_numbers(cells)
-            ]
-            chosen[attributes] = numbers or None
-    return chosen
+            used = {str(name).lower() for name in (*ids, selected[label])}
+            unused = {name: cells for name, cells in table.columns.items() if name.lower() not in used}
+            selected[attributes] = [name for name, cells in unused.items() if holds_numbers(cells)] or None
+    return selected
 
 
 def read_tables(
@@ -270,9 +264,7 @@ def _look_up_ends(
     return rows
 
 
-def _read_targets(
-    column: str, tables: Mapping[str, CellTable], codes: Ints, graph_names: Sequence[Hashable]
-) -> NDArray[Any]:
+def _read_targets(column: str, tables: Mapping[str, CellTable], codes: Ints, graph_names: Sequence[Hashable]) -> Array:
     """Return one target per graph: from the graph table, or from the node table, where it is constant within each graph."""
     is_of_graphs = "graphs" in tables and (column in tables["graphs"] or column not in tables["nodes"])
     table = tables["graphs" if is_of_graphs else "nodes"]

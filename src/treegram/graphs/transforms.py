@@ -8,7 +8,7 @@ study files use to the classes.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -22,7 +22,7 @@ from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.check import Finder, check_fitted_columns, encode_labels
+from treegram.graphs.check import Finder, LabelValues, check_fitted_columns, encode_labels
 
 __all__ = [
     "TRANSFORMATIONS",
@@ -129,10 +129,10 @@ AnySource = TypeVar("AnySource", bound=Source)
 
 def make_source(source_class: type[AnySource], options: dict[str, Any], owner: str) -> AnySource:
     """Return a transformer with checked parameters; ``owner`` is the function that an error names."""
-    known = list(source_class._allowed)
+    names = list(source_class._allowed)
     for name in options:
-        if name not in known:
-            hint = suggest(name, known) or f"; it takes {', '.join(known)}."
+        if name not in names:
+            hint = suggest(name, names) or f"; it takes {', '.join(names)}."
             raise TypeError(f"{owner} got an unexpected keyword argument {name!r}{hint}")
     source = source_class(**options)
     source._check_parameters()
@@ -286,7 +286,7 @@ class DropAttributes(GraphTransformer):
     """
 
     def _change(self, graphs: Graphs) -> Graphs:
-        return replace(graphs, attributes=None, attribute_names=None)
+        return graphs._with(attributes=None, attribute_names=None)
 
 
 @parameters
@@ -321,7 +321,7 @@ class SelectLabels(GraphTransformer):
             return graphs
         selected = [self._select(value) for value in graphs.label_values]
         codes, values = encode_labels(selected, len(selected), "label_values", "labels")
-        return replace(graphs, labels=codes[graphs.labels], label_values=values)
+        return graphs._with(labels=codes[graphs.labels], label_values=values)
 
     def _select(self, value: Hashable) -> Hashable:
         if not isinstance(value, tuple):
@@ -394,9 +394,8 @@ class BinEdgeAttributes(GraphTransformer):
             for thresholds, column in zip(self.thresholds_, vectors.T, strict=False)
         ] or [np.zeros(len(vectors), np.int64)]
         codes, values = _join_labels(graphs, np.stack(bins, axis=1))
-        return replace(
-            graphs, edge_labels=codes, edge_label_values=values, edge_attributes=None, edge_attribute_names=None
-        )
+        without_vectors = graphs._with(edge_attributes=None, edge_attribute_names=None)
+        return without_vectors._with(edge_labels=codes, edge_label_values=values)
 
 
 TRANSFORMATIONS: dict[str, Callable[[], GraphTransformer]] = {
@@ -443,7 +442,7 @@ def _with_vectors(
             f"{finder.graph_of(node)}: {type(transformer).__name__} gives its node {finder.node(node)} the attributes "
             f"{vectors[node].tolist()}, which are not finite. The original attributes are too large: divide them all by a constant."
         )
-    return replace(graphs, attributes=np.ascontiguousarray(vectors), attribute_names=names)
+    return graphs._with(attributes=np.ascontiguousarray(vectors), attribute_names=names)
 
 
 # -------------------------------------------------------------------- numbers
@@ -453,16 +452,14 @@ def _means(offsets: Ints, members: Ints, vectors: Floats) -> Floats:
     """Average the rows ``members[offsets[i] : offsets[i + 1]]`` for each i; 0 if there are none."""
     counts = np.diff(offsets)
     weights = np.repeat(1.0 / np.maximum(counts, 1), counts)
-    means: Floats = sp.csr_array((weights, members, offsets), shape=(len(counts), len(vectors))) @ vectors
-    return means
+    return sp.csr_array((weights, members, offsets), shape=(len(counts), len(vectors))) @ vectors
 
 
 def _lengths(vectors: Floats) -> Floats:
     """Return the Euclidean length of each row without overflow in the squares."""
     peaks = np.abs(vectors).max(axis=1, initial=0.0)
     scaled = vectors / np.where(peaks > 0, peaks, 1.0)[:, None]
-    lengths: Floats = peaks * np.sqrt((scaled**2).sum(axis=1))
-    return lengths
+    return peaks * np.sqrt((scaled**2).sum(axis=1))
 
 
 def _standard(vectors: Floats) -> tuple[Floats, Floats]:
@@ -484,8 +481,7 @@ def _whitening(vectors: Floats) -> Floats:
     variances, axes = np.linalg.eigh(vectors.T @ vectors / len(vectors))
     has_variance = variances > _LEAST_VARIANCE * variances[-1]
     factors = np.divide(1.0, np.sqrt(np.abs(variances)), out=np.zeros_like(variances), where=has_variance)
-    matrix: Floats = axes * factors @ axes.T
-    return matrix
+    return axes * factors @ axes.T
 
 
 def _bin_edges(values: Floats, levels: Floats) -> Floats:
@@ -494,7 +490,7 @@ def _bin_edges(values: Floats, levels: Floats) -> Floats:
     return thresholds[thresholds < values.max()]
 
 
-def _join_labels(graphs: Graphs, bins: Ints) -> tuple[Ints, tuple[Hashable, ...]]:
+def _join_labels(graphs: Graphs, bins: Ints) -> tuple[Ints, LabelValues]:
     """Encode labels made of the edge's old label, if any, and its bin in each column."""
     if graphs.edge_labels is not None:
         bins = np.column_stack([graphs.edge_labels, bins])

@@ -39,14 +39,13 @@ def row_contributions(kernel: Any, graphs: Graphs, weights: Floats, *, spread: b
 
 def column_weights(kernel: Any, weights: Floats) -> Floats:
     """Return the weight of each column of features if the fitted graphs have weights: (n_features, n_outputs)."""
-    product: Floats = kernel._fitted_counts.T @ _divided_weights(kernel, weights)
-    return product
+    return kernel._fitted_counts.T @ _divided_weights(kernel, weights)
 
 
 def _check_explained(kernel: Any) -> None:
     if not kernel._explained_by:
-        explained = (known for known in KERNELS.values() if known._explained_by or hasattr(known, "_column_parts"))
-        names = ", ".join(sorted(known.__name__ for known in explained))
+        kernels = (other for other in KERNELS.values() if other._explained_by or hasattr(other, "_column_parts"))
+        names = ", ".join(sorted(other.__name__ for other in kernels))
         raise ParameterError(
             f"{type(kernel).__name__} cannot be explained. These kernels can be: {names}, and sums (KernelSum) "
             "and pipelines of these."
@@ -57,15 +56,13 @@ def _divided_weights(kernel: Any, weights: Floats) -> Floats:
     """Divide the weights of the fitted graphs by the roots of their kernels with themselves, if the kernel is normalized."""
     if kernel._self_kernels is None:
         return weights
-    divided: Floats = weights * inverse_roots(kernel._self_kernels)[:, None]
-    return divided
+    return weights * inverse_roots(kernel._self_kernels)[:, None]
 
 
 def _normalized(kernel: Any, graphs: Graphs, view: Any, contributions: Floats) -> Floats:
     if not kernel.normalize:
         return contributions
-    normalized: Floats = contributions * inverse_roots(kernel._selves(view))[graphs.graph_ids, None]
-    return normalized
+    return contributions * inverse_roots(kernel._selves(view))[graphs.graph_ids, None]
 
 
 def _tanimoto_contributions(kernel: Any, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,7 +36,7 @@ from treegram._core.params import (
 )
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.grid import Grid, GridPoint, grid_points, one_pass
+from treegram.kernels.grid import Grid, GridPoint, grid_params, grid_points
 from treegram.kernels.input_checks import check_like_fitted, warn_of_unused
 from treegram.pairsum.attributes import GAMMA_RULES, NODE_KERNEL_NAMES
 from treegram.pairsum.tiles import complete_gram, normalize_gram
@@ -170,7 +169,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         selves = self._selves(self._view_graphs(self._check_like_fitted(X)))
-        return np.where(selves > 0, 1.0, 0.0) if self.normalize else selves
+        return _unit_diagonal(selves) if self.normalize else selves
 
     def gram_grid(self, X: Any, param_grid: Grid | None = None) -> list[tuple[dict[str, Any], Floats]]:
         """Compute the Gram matrix of the graphs for each point of a grid, in as few passes as possible.
@@ -202,6 +201,10 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """Describe graphs for the kernel's parameters."""
         return self._describe(graphs, self._single_grid())
 
+    def _view_fitted(self, graphs: Graphs) -> Any:
+        """Describe the graphs that the kernel has just learned from."""
+        return self._view_graphs(graphs)
+
     def _gram(self, left: Any, right: Any | None) -> Floats:
         """Return ``_pair_sums`` of two views without the axis of points."""
         K = self._pair_sums(left, right)
@@ -215,9 +218,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
     def _grid_names(self) -> dict[str, bool]:
         """Return the parameters that a grid may name, and whether one pass can vary them."""
-        return dict.fromkeys(self._one_pass, True) | {
-            name: name in self._one_pass for name in self.get_params(deep=False)
-        }
+        names = dict.fromkeys([*self._one_pass, *self.get_params(deep=False)])
+        return {name: name in self._one_pass for name in names}
 
     def _grid_allowed(self, name: str) -> list[tuple[str, Allowed]]:
         """Return the owners of a parameter, each with the values that it allows."""
@@ -225,23 +227,45 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
     def _with(self, values: Mapping[str, Any]) -> Self:
         """Return a copy with other values of some parameters of a grid."""
-        copy: Self = clone(self).set_params(**values)
-        return copy
+        return clone(self).set_params(**values)
 
     def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
         """Compute all points of a grid of one-pass parameters, which are in the order of ``_one_pass``."""
-        return one_pass(self, X, X_new, param_grid)
+        grid = {**self._single_grid(), **param_grid}
+        points = grid_params(param_grid)
+        require_gram(len(points), len(X) + len(X_new), len(X))
+        check_like_fitted(self, X_new, X)
+        n, order = len(points), np.arange(len(points))
+        if self._adds_up:
+            ((name, values),) = grid.items()
+            steps, order = np.unique(np.asarray(values), return_inverse=True)
+            n, grid = len(steps), {name: steps.tolist()}
+        add_up = _cumulate if self._adds_up else np.asarray
+        worker = clone(self)
+        worker._learn(X, grid)
+        fitted = worker._describe(X, grid)
+        grams = add_up(worker._pair_sums(fitted, None).reshape(n, len(X), len(X)))
+        selves = self._finite(np.einsum("...ii->...i", grams).copy())
+        complete_gram(grams, selves, normalize=self.normalize)
+        rows, new_selves = np.empty((n, 0, len(X))), np.empty((n, 0))
+        if len(X_new):
+            new = worker._describe(X_new, grid)
+            rows = add_up(worker._pair_sums(new, fitted).reshape(n, len(X_new), len(X)))
+            new_selves = self._finite(add_up(worker._self_sums(new).reshape(n, len(X_new))))
+            if self.normalize:
+                normalize_gram(rows, new_selves, selves, normalize=self.normalize)
+                new_selves = _unit_diagonal(new_selves)
+        return [GridPoint(params, grams[i], rows[i], new_selves[i]) for params, i in zip(points, order, strict=True)]
 
     # ---------------------------------------------------------------- fitted graphs
 
     def _remember(self, X: Any) -> None:
         self._check_parameters()
         graphs = as_graphs(X)
-        unused = self._unused_data(graphs) if self._warns_of_unused else {}
-        if unused:
-            warn_of_unused(self, unused)
         self._learn(graphs, self._single_grid())
-        self._fitted = self._view_graphs(graphs)
+        if self._warns_of_unused and (unused := self._unused_data(graphs)):
+            warn_of_unused(self, unused)
+        self._fitted = self._view_fitted(graphs)
         self.graphs_ = graphs
         self.n_attributes_in_ = graphs.n_attributes
 
@@ -279,6 +303,11 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         self._fitted = self._view_graphs(self.graphs_)
         if self._self_kernels is not None:
             self._self_kernels = self._self_kernels[positions]
+
+    @property
+    def _fitted_diag(self) -> Floats:
+        """The kernel of each fitted graph with itself, as ``diag`` returns it."""
+        return self._selves(self._fitted) if self._self_kernels is None else _unit_diagonal(self._self_kernels)
 
     def _finite(self, selves: Floats) -> Floats:
         """Return the kernels of graphs with themselves, the largest values; raise if double precision cannot hold them."""
@@ -334,15 +363,22 @@ def options_of(kernel: Any, *names: str) -> dict[str, Any]:
     return {name: getattr(kernel, name) for name in names}
 
 
-def arc_matrix(graphs: Graphs) -> sp.csr_matrix:
-    """Return the adjacency matrix of all nodes."""
-    ones, n = np.ones(len(graphs.indices)), graphs.n_nodes
-    return sp.csr_matrix((ones, graphs.indices, graphs.indptr), shape=(n, n))
-
-
 def node_vectors(graphs: Graphs) -> Floats:
     """Return the vectors of all nodes; without attributes they have no columns."""
     return np.zeros((graphs.n_nodes, 0)) if graphs.attributes is None else graphs.attributes
+
+
+def _cumulate(sums: Floats) -> Floats:
+    """Turn what each point of a grid adds to the one before, along the first axis, into totals, in place."""
+    if len(sums) > 1:
+        with np.errstate(over="ignore", invalid="ignore"):  # entries below a symmetric matrix's diagonal are arbitrary
+            np.cumsum(sums, axis=0, out=sums)
+    return sums
+
+
+def _unit_diagonal(selves: Floats) -> Floats:
+    """Return normalized kernels of graphs with themselves: 0 for a graph whose kernel is 0 with every graph."""
+    return np.where(selves > 0, 1.0, 0.0)
 
 
 def _vary(codes: Ints | None) -> bool:

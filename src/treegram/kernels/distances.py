@@ -22,7 +22,7 @@ from treegram.graphs.transforms import DropAttributes, ScaleAttributes
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import split_pipeline, through_pipeline
 from treegram.kernels.kernel_sum import KernelSum
-from treegram.kernels.registry import KERNELS
+from treegram.kernels.registry import kernel_by_name
 from treegram.kernels.statistics_kernel import StatisticsKernel
 from treegram.kernels.wl import WLCL, WLOA
 from treegram.pairsum.tiles import inverse_roots
@@ -183,18 +183,19 @@ def similar_graphs(graphs: Any, to: Any, k: int = 5, *, kernel: Any = None) -> A
     graphs = as_graphs(graphs)
     check_value("k", "similar_graphs", k, (Whole(1),))
     entries = [to] if isinstance(to, int | str | np.integer) else to
-    is_known = not isinstance(entries, Graphs) and all(isinstance(entry, int | str | np.integer) for entry in entries)
-    positions = np.array([_position(graphs, entry) for entry in entries], np.int64) if is_known else None
-    given = as_graphs(entries) if positions is None else graphs[positions]
+    positions = None
+    if not isinstance(entries, Graphs) and all(isinstance(entry, int | str | np.integer) for entry in entries):
+        positions = np.array([_position(graphs, entry) for entry in entries], np.int64)
+    queries = as_graphs(entries) if positions is None else graphs[positions]
     fitted = kernel_or_default(kernel, graphs).fit(graphs)
-    similarities = fitted.transform(given) * inverse_roots(_self_kernels(fitted, given))[:, None]
+    similarities = fitted.transform(queries) * inverse_roots(_self_kernels(fitted, queries))[:, None]
     similarities *= inverse_roots(_self_kernels(fitted, graphs))
-    k = min(int(k), len(graphs) - is_known)
+    k = min(int(k), len(graphs) - (positions is not None))
     if positions is not None:
         similarities[np.arange(len(positions)), positions] = -np.inf
     order = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
-    numbers = np.arange(len(given)) if positions is None else positions
-    names = numbers.tolist() if given.graph_names is None else list(map(str, given.graph_names))
+    numbers = np.arange(len(queries)) if positions is None else positions
+    names = numbers.tolist() if queries.graph_names is None else list(map(str, queries.graph_names))
     table: dict[str, Any] = {"to": np.repeat(np.array(names, dtype=object), k), "graph": order.ravel()}
     if graphs.graph_names is not None:
         table["name"] = np.asarray(graphs.graph_names, dtype=object)[order.ravel()]
@@ -221,14 +222,10 @@ def kernel_or_default(kernel: Any, graphs: Graphs) -> Any:
     """Return a copy of a kernel, the kernel of this name or, for None, the default for these graphs."""
     if kernel is None:
         return _default_kernel(graphs)
-    if not isinstance(kernel, str):
-        split_pipeline(kernel)
-        return clone(kernel)
-    if kernel not in KERNELS:
-        raise ParameterError(
-            f"kernel {kernel!r} is unknown{suggest(kernel, KERNELS) or '. Known are ' + ', '.join(KERNELS)}"
-        )
-    return KERNELS[kernel]()
+    if isinstance(kernel, str):
+        return kernel_by_name(kernel)
+    split_pipeline(kernel)
+    return clone(kernel)
 
 
 def _default_kernel(graphs: Graphs) -> KernelSum:
@@ -245,8 +242,7 @@ def _default_kernel(graphs: Graphs) -> KernelSum:
 def _self_kernels(kernel: Any, graphs: Graphs) -> Floats:
     """Return the kernel of each graph with itself, after the transformers of a pipeline."""
     final, view = through_pipeline(kernel, graphs)
-    selves: Floats = final.diag(view)
-    return selves
+    return final.diag(view)
 
 
 def _distances(K: Floats, rows: Floats, columns: Floats) -> Floats:
@@ -254,5 +250,4 @@ def _distances(K: Floats, rows: Floats, columns: Floats) -> Floats:
     sums = rows[:, None] + columns
     squares = sums - 2.0 * K
     squares[squares <= _ROUNDING * sums] = 0.0
-    distances: Floats = np.sqrt(squares)
-    return distances
+    return np.sqrt(squares)

@@ -96,8 +96,7 @@ class ExplicitKernel(HasFeatures):
         return lambda column: self._name_feature(self.graphs_, self._fitted_features, column)
 
     def _raw_column_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
-        contributions: Floats = self._node_features(graphs).aligned(self._fitted_features.codes) @ weights
-        return contributions
+        return self._node_features(graphs).aligned(self._fitted_features.codes) @ weights
 
     def _describe(self, graphs: Graphs, grid: Grid) -> GraphRows:
         return GraphRows(len(graphs), self._features(graphs, grid))

@@ -8,7 +8,6 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +15,7 @@ from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import FLAG, NOTHING, SEED, Checked, Instance, Whole, parameters
-from treegram._core.types import Floats
+from treegram._core.types import Array, Floats
 from treegram.exceptions import InvalidGraphError, ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.attribution import row_contributions
@@ -33,9 +32,8 @@ from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, s
 from treegram.structure.features import Features
 
 DenseOrSparse: TypeAlias = Floats | sp.csr_matrix
-NamedFeatures: TypeAlias = tuple[
-    tuple[sp.csr_matrix, ...], Callable[[int], str]
-]  # for each output; the name of a column
+# A matrix for each output, and the name of a column.
+NamedFeatures: TypeAlias = tuple[tuple[sp.csr_matrix, ...], Callable[[int], str]]
 
 
 @parameters
@@ -214,7 +212,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
             rows = rows.toarray()
         return rows
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002 (scikit-learn's signature)
+    def get_feature_names_out(self, input_features: object = None) -> Array:  # noqa: ARG002 (scikit-learn's signature)
         """Return what each column counts: a tree such as ``C(N,C(O))``, a color, or a bin.
 
         Parameters
@@ -317,9 +315,8 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
 
 def graphs_of_each_label(graphs: Graphs) -> Graphs:
     """Return the first graph with each label; the first with nodes for graphs without labels."""
-    nodes = (
-        np.arange(min(graphs.n_nodes, 1)) if graphs.labels is None else np.unique(graphs.labels, return_index=True)[1]
-    )
+    labels = np.zeros(graphs.n_nodes) if graphs.labels is None else graphs.labels
+    nodes = np.unique(labels, return_index=True)[1]
     return graphs[np.unique(graphs.graph_ids[nodes])]
 
 

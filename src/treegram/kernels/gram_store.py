@@ -101,11 +101,11 @@ def gram_to_zarr(
     with only_writer(folder):
         _check_record(folder, record)
         _remove_leftovers(folder)
-        diagonal, others = _find_missing(folder, -(-len(graphs) // chunk))
-        check_space(folder / "gram", (len(diagonal) + 2 * len(others)) * chunk**2 * np.dtype(dtype).itemsize)
-        if diagonal or others:
+        diagonal, above = _find_missing(folder, -(-len(graphs) // chunk))
+        check_space(folder / "gram", (len(diagonal) + 2 * len(above)) * chunk**2 * np.dtype(dtype).itemsize)
+        if diagonal or above:
             blocks, fitted = _fit(kernel, graphs, chunk)
-            for missing in (diagonal, others):  # the diagonal first: it has the values that normalization needs
+            for missing in (diagonal, above):  # the diagonal first: it has the values that normalization needs
                 tasks = [(i, j, blocks[i], blocks[j]) for i, j in missing]
                 list(send_tasks(_write_block, (fitted, folder), tasks, n_jobs=n_jobs, label="blocks"))
     return zarr.open_array(folder / "gram", mode="r")
@@ -125,9 +125,8 @@ def _record(kernel: Any, graphs: Graphs, chunk: int, dtype: str) -> dict[str, An
         raise ParameterError(
             f"kernel of gram_to_zarr must not have functions as parameters, which a store cannot record; got {kernel!r}."
         )
-    digest = digest_graphs(
-        graphs, leave_out=("targets", "graph_names", "node_names", "positions")
-    )  # which change no value
+    without_values = ("targets", "graph_names", "node_names", "positions")  # that a kernel does not see
+    digest = digest_graphs(graphs, leave_out=without_values)
     return {"kernel": text, "graphs": digest, "n_graphs": len(graphs), "chunk": chunk, "dtype": dtype}
 
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from treegram._core.jit import jit
 from treegram._core.machine import allocate
 from treegram._core.parallel import run_tasks
 from treegram._core.params import parameters
-from treegram._core.types import Hashes, Ints
+from treegram._core.types import Hashes, Ints, Masks
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.kernels.grid import Grid
@@ -136,7 +135,7 @@ class GraphHopper(NodePairKernel):
 # (``halved``) those up to the middle of the path.
 
 
-def hop_features(graphs: Graphs, blocks: Hashes, *, n_jobs: int | None = None) -> tuple[Features, NDArray[np.bool_]]:
+def hop_features(graphs: Graphs, blocks: Hashes, *, n_jobs: int | None = None) -> tuple[Features, Masks]:
     """Return the positions of all nodes on shortest paths, and a mask of the columns that represent two positions.
 
     Nodes of different blocks share no column. Where edges have no direction, a position and its mirror image have the same
@@ -157,7 +156,7 @@ def hop_features(graphs: Graphs, blocks: Hashes, *, n_jobs: int | None = None) -
     return Features(matrix, codes[order]), np.tile(is_pair, len(distinct))[order]
 
 
-def _is_pair(n_columns: int) -> NDArray[np.bool_]:
+def _is_pair(n_columns: int) -> Masks:
     """Return a mask of the halved columns that represent two positions: all but the middle of a path, which mirrors itself."""
     pairs = (2 * a != b for b in count() for a in range(b // 2 + 1))
     return np.fromiter(islice(pairs, n_columns), bool, n_columns)

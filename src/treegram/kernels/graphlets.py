@@ -18,7 +18,6 @@ from treegram._core.params import Whole, parameters
 from treegram._core.types import Floats, Ints
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
-from treegram.kernels.base import arc_matrix
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.structure.features import Features
@@ -139,13 +138,12 @@ def _columns(counts: Floats, low: int, high: int) -> Features:
 
 def _count(graphs: Graphs, max_size: int, n_jobs: int | None, *, by_node: bool) -> Floats:
     """Count the subgraphs of at most ``max_size`` nodes of each graph; or of each node, which gets an equal part of each."""
-    n = graphs.n_nodes
-    step = arc_matrix(graphs)
+    step = graphs._adjacency()
     if graphs.directed:
         step = (step + step.T).sign().tocsr()
     _check_forecast(step, graphs.offsets, max_size)
     arrays = NeighborLists(graphs.offsets, step.indptr.astype(np.int64), step.indices.astype(np.int64), _shapes())
-    counts = np.zeros((n if by_node else len(graphs), len(NAMES)))
+    counts = np.zeros((graphs.n_nodes if by_node else len(graphs), len(NAMES)))
     tasks = []
     for first, last in graph_spans(graphs, NODES_PER_TASK):
         largest = int(graphs.sizes[first:last].max(initial=0))

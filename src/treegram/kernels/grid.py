@@ -16,14 +16,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from treegram._core.machine import require_gram
 from treegram._core.params import check_value
 from treegram._core.text import suggest
 from treegram._core.types import Floats
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs
-from treegram.kernels.input_checks import check_like_fitted
-from treegram.pairsum.tiles import complete_gram, normalize_gram
 
 Grid: TypeAlias = Mapping[str, Sequence[Any]]
 
@@ -70,55 +67,18 @@ def grid_points(kernel: Any, X: Graphs, param_grid: Grid, X_new: Graphs | None =
     return [replace(computed[at], params=params) for params, at in points]
 
 
-def one_pass(kernel: Any, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
-    """Compute all points of a grid of one-pass parameters of a kernel, which are in the order of ``_one_pass``."""
-    grid = {**kernel._single_grid(), **param_grid}
-    points = grid_params(param_grid)
-    require_gram(len(points), len(X) + len(X_new), len(X))
-    check_like_fitted(kernel, X_new, X)
-    n, order = len(points), np.arange(len(points))
-    if kernel._adds_up:
-        ((name, values),) = grid.items()
-        steps, order = np.unique(np.asarray(values), return_inverse=True)
-        n, grid = len(steps), {name: steps.tolist()}
-    add_up = _cumulate if kernel._adds_up else np.asarray
-    worker = clone(kernel)
-    worker._learn(X, grid)
-    fitted = worker._describe(X, grid)
-    grams = add_up(worker._pair_sums(fitted, None).reshape(n, len(X), len(X)))
-    selves = kernel._finite(np.einsum("...ii->...i", grams).copy())
-    complete_gram(grams, selves, normalize=kernel.normalize)
-    rows, new_selves = np.empty((n, 0, len(X))), np.empty((n, 0))
-    if len(X_new):
-        new = worker._describe(X_new, grid)
-        rows = add_up(worker._pair_sums(new, fitted).reshape(n, len(X_new), len(X)))
-        new_selves = kernel._finite(add_up(worker._self_sums(new).reshape(n, len(X_new))))
-        if kernel.normalize:
-            normalize_gram(rows, new_selves, selves, normalize=kernel.normalize)
-            new_selves = np.where(new_selves > 0, 1.0, 0.0)
-    return [GridPoint(params, grams[i], rows[i], new_selves[i]) for params, i in zip(points, order, strict=True)]
-
-
-def _cumulate(sums: Floats) -> Floats:
-    """Turn what each point of a grid adds to the one before, along the first axis, into totals, in place."""
-    if len(sums) > 1:
-        with np.errstate(over="ignore", invalid="ignore"):  # entries below a symmetric matrix's diagonal are arbitrary
-            np.cumsum(sums, axis=0, out=sums)
-    return sums
-
-
 def grid_positions(grid: Grid) -> list[tuple[int, ...]]:
     """Return the position of each point in the lists of a grid."""
     return list(product(*(range(len(values)) for values in grid.values())))
 
 
 def _check_grid(kernel: Any, param_grid: Mapping[str, Any]) -> None:
-    known = kernel._grid_names()
+    names = kernel._grid_names()
     for name, values in param_grid.items():
-        if name not in known:
+        if name not in names:
             raise ParameterError(
-                f"{type(kernel).__name__} has no parameter {name!r}{suggest(name, known) or '.'} "
-                f"Valid parameters are {', '.join(sorted(known))}."
+                f"{type(kernel).__name__} has no parameter {name!r}{suggest(name, names) or '.'} "
+                f"Valid parameters are {', '.join(sorted(names))}."
             )
         if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
             raise ParameterError(f"param_grid: {name} must be a list of at least one value; got {values!r}.")
@@ -130,15 +90,15 @@ def _check_grid(kernel: Any, param_grid: Mapping[str, Any]) -> None:
 # -------------------------------------------------------------------- pipelines
 
 
-def split_pipeline(kernel: Any, what: str = "kernel") -> tuple[list[Any], Any]:
-    """Return the transformers before a kernel, and the kernel itself; errors refer to the argument as ``what``."""
+def split_pipeline(kernel: Any, argument: str = "kernel") -> tuple[list[Any], Any]:
+    """Return the transformers before a kernel, and the kernel itself; errors begin with the name of the argument."""
     steps, final = [], kernel
     while isinstance(final, Pipeline):
         *before, final = (step for _, step in final.steps)
         steps += [step for step in before if step is not None and step != "passthrough"]
     if isinstance(final, type) or not hasattr(final, "_grid_pass"):
         raise ParameterError(
-            f"{what} must be a graph kernel, or a pipeline of transformers that ends in one; got {kernel!r}."
+            f"{argument} must be a graph kernel, or a pipeline of transformers that ends in one; got {kernel!r}."
         )
     return steps, final
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from treegram._core.params import LIST, NOTHING, Allowed, Instance, Number, check_value, parameters
 from treegram._core.types import Floats, Ints
 from treegram.exceptions import ParameterError
-from treegram.graphs import Graphs, as_graphs
+from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import (
     Grid,
@@ -27,7 +27,6 @@ from treegram.kernels.grid import (
     through_pipeline,
     with_parameters,
 )
-from treegram.kernels.input_checks import warn_of_unused
 from treegram.kernels.oddcl import ODDCL, ODDST
 from treegram.pairsum.tiles import complete_gram, inverse_roots, normalize_gram
 
@@ -130,8 +129,8 @@ class KernelSum(GraphKernel):
         self
             The sum.
         """
-        known = self.get_params()
-        numbered = {name: params.pop(name) for name in list(params) if name.isdigit() and name in known}
+        names = self.get_params()
+        numbered = {name: params.pop(name) for name in list(params) if name.isdigit() and name in names}
         if numbered:
             self.kernels = [numbered.get(str(i), part) for i, part in enumerate(self.kernels or ())]
         super().set_params(**params)
@@ -188,8 +187,8 @@ class KernelSum(GraphKernel):
         return [float(weight) for weight in self.weights]
 
     def _unused_data(self, graphs: Graphs) -> dict[str, str]:  # noqa: ARG002 (parts see other graphs)
-        first, *others = (final._unused_data(final.graphs_) for final in self._finals())
-        return {name: way for name, way in first.items() if all(name in other for other in others)}
+        first, *later = (final._unused_data(final.graphs_) for final in self._finals())
+        return {name: way for name, way in first.items() if all(name in unused for unused in later)}
 
     @property
     def _uses_labels(self) -> bool:
@@ -214,9 +213,9 @@ class KernelSum(GraphKernel):
     def _with(self, values: Mapping[str, Any]) -> Self:
         names = self.get_params(deep=False)
         copy: Self = clone(self).set_params(**{name: value for name, value in values.items() if name in names})
-        others = {name: value for name, value in values.items() if name not in names}
-        if others:
-            copy.kernels = [with_parameters(part, _those_of(part, others)) for part in self._parts()]
+        of_parts = {name: value for name, value in values.items() if name not in names}
+        if of_parts:
+            copy.kernels = [with_parameters(part, _those_of(part, of_parts)) for part in self._parts()]
         return copy
 
     def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
@@ -263,21 +262,16 @@ class KernelSum(GraphKernel):
 
     # ---------------------------------------------------------------- sums
 
-    def _remember(self, X: Any) -> None:
-        self._check_parameters()
-        graphs = as_graphs(X)
+    def _learn(self, graphs: Graphs, grid: Grid) -> None:  # noqa: ARG002 (see _grid_pass)
         self.kernels_ = self._parts()
         self._part_weights(len(self.kernels_))
         for part, final in zip(self.kernels_, self._finals(), strict=True):
             final._warns_of_unused = False  # another part may use data that this one does not
             part.fit(graphs)
-        unused = self._unused_data(graphs) if self._warns_of_unused else {}
-        if unused:
-            warn_of_unused(self, unused)
-        # Each part described the graphs when it was fitted, and summed each with itself if it normalizes.
-        self._fitted = [_view_part(final, final._fitted, final._self_kernels) for final in self._finals()]
-        self.graphs_ = graphs
-        self.n_attributes_in_ = graphs.n_attributes
+
+    def _view_fitted(self, graphs: Graphs) -> list[PartView]:  # noqa: ARG002 (parts see other graphs)
+        """Use that each part described the graphs when it was fitted, and summed each with itself if it normalizes."""
+        return [_view_part(final, final._fitted, final._self_kernels) for final in self._finals()]
 
     def _keep(self, positions: Ints) -> None:
         for final in self._finals():
@@ -319,5 +313,5 @@ def _view_part(final: GraphKernel, view: Any, selves: Floats | None = None) -> P
 
 def _those_of(part: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Select the parameters that the part's kernel has."""
-    known = parameter_names(part)
-    return {name: value for name, value in parameters.items() if name in known}
+    names = parameter_names(part)
+    return {name: value for name, value in parameters.items() if name in names}

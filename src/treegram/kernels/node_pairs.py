@@ -189,8 +189,7 @@ def entry_contributions(left: NodeView, right: NodeView, weights: Floats) -> Flo
     rows = replace(left.nodes, features=mine.counts)
     if is_one(right.node_kernel, rows.vectors, columns.vectors):
         totals = columns.features.T @ weights[columns.graph_ids]
-        contributions: Floats = totals[rows.features.indices]
-        return contributions
+        return totals[rows.features.indices]
     return entry_sums(rows, columns, right.node_kernel, weights[columns.graph_ids])
 
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -17,7 +16,7 @@ from treegram._core.bases import BaseEstimator, TransformerMixin
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, SEED, Checked, Instance, Whole, parameters
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.exceptions import ParameterError
 from treegram.graphs import as_graphs
 from treegram.kernels.base import GraphKernel
@@ -156,7 +155,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
             rows: Floats = solve_triangular(self._factor, columns.T, lower=True, check_finite=False).T
             return np.ascontiguousarray(rows)
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002 (scikit-learn's signature)
+    def get_feature_names_out(self, input_features: object = None) -> Array:  # noqa: ARG002 (scikit-learn's signature)
         """Return a name for each column.
 
         Parameters
@@ -183,7 +182,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         self.kernel_.fit(graphs)
         n_most = min(self.n_components, len(graphs))
         require_rows(len(graphs), float(len(graphs)) * n_most, 2)  # twice while they grow
-        selves, rng = _self_kernels(final), check_random_state(self.random_state)
+        selves, rng = final._fitted_diag, check_random_state(self.random_state)
         square, columns = partial(_square, final), partial(_columns, final)
         positions, rows, rest = pivoted_cholesky(selves, square, columns, n_most, rng, smallest=SMALLEST)
         final._keep(positions)
@@ -194,18 +193,10 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
 
     def _component_weights(self, coefficients: Floats) -> Floats:
         """Turn a linear model's coefficients of the columns into weights of the kernel with each chosen graph."""
-        weights: Floats = solve_triangular(self._factor.T, coefficients, lower=False)
-        return weights
+        return solve_triangular(self._factor.T, coefficients, lower=False)
 
 
 # -------------------------------------------------------------------- values of a fitted kernel on its own graphs
-
-
-def _self_kernels(kernel: GraphKernel) -> Floats:
-    """Return the kernel of each fitted graph with itself, as ``diag`` does."""
-    if kernel._self_kernels is None:
-        return kernel._selves(kernel._fitted)
-    return (kernel._self_kernels > 0).astype(float)
 
 
 def _columns(kernel: GraphKernel, positions: Ints) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from treegram._core.params import Allowed, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import arc_matrix, options_of
+from treegram.kernels.base import options_of
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid, GridPoint, grid_params
 from treegram.kernels.node_pairs import NodePairKernel, WeightedFeatures
@@ -125,7 +125,18 @@ class ODDCL(NodePairKernel):
     use_edge_labels: bool = False
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:
-        return tree_groups(self, graphs, grid["depth"], grid["lam"])
+        lams, rescale, groups = grid["lam"], rescales(self), list[Features]()
+        for depth in grid["depth"]:
+            phi = count_trees(self, graphs, depth)
+            if not rescale:
+                refuse_overflow(phi.sizes, max(lams), depth)
+            if len(lams) == 1:
+                groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=rescale, in_place=True))
+                continue
+            sizes, kinds = np.unique(phi.sizes, return_inverse=True)
+            weights = np.power(np.asarray(lams, np.float64), sizes[:, None])
+            groups.append(WeightedFeatures(phi.counts, phi.codes, kinds, weights))
+        return groups
 
     def _spread_over_nodes(self, graphs: Graphs, features: Any, per_value: Floats) -> Floats:
         factors = tree_weights(features, self.lam, graphs.graph_ids, rescale=rescales(self))
@@ -278,22 +289,6 @@ def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, per_count: Float
     return tree_contributions(graphs, phi, per_count, kernel.depth, **options_of(kernel, *TREE_OPTIONS))
 
 
-def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequence[float]) -> list[Features]:
-    """Count the trees of each node with their weights, one group for each depth."""
-    groups: list[Features] = []
-    for depth in depths:
-        phi, rescale = count_trees(kernel, graphs, depth), rescales(kernel)
-        if not rescale:
-            refuse_overflow(phi.sizes, max(lams), depth)
-        if len(lams) == 1:
-            groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=rescale, in_place=True))
-            continue
-        sizes, kinds = np.unique(phi.sizes, return_inverse=True)
-        weights = np.power(np.asarray(lams, np.float64), sizes[:, None])
-        groups.append(WeightedFeatures(phi.counts, phi.codes, kinds, weights))
-    return groups
-
-
 def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool, in_place: bool = False) -> Phi:
     """Multiply counts by :func:`tree_weights`; ``in_place`` changes the counts of phi, which may be long."""
     counts = phi.counts if in_place else phi.counts.copy()
@@ -318,8 +313,7 @@ def tree_weights(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool) -> Flo
     elif rescale and lam < SMALLEST_LAM:
         exponents -= 1.0
     exponents *= 0.5 * np.log(float(lam))  # in place: these arrays are long
-    weights: Floats = np.exp(exponents, out=exponents)
-    return weights
+    return np.exp(exponents, out=exponents)
 
 
 def refuse_overflow(sizes: Floats, lam: float, depth: int) -> None:
@@ -335,7 +329,7 @@ def refuse_overflow(sizes: Floats, lam: float, depth: int) -> None:
 
 def _most_walks(graphs: Graphs, depth: int) -> float:
     """Return the largest number of walks of at most ``depth`` steps from a node; infinity for too many."""
-    neighbors = arc_matrix(graphs)
+    neighbors = graphs._adjacency()
     walks = total = np.ones(graphs.n_nodes)
     for _ in range(min(depth, int(graphs.sizes.max(initial=0)))):  # shortest paths are no longer than this
         walks = neighbors @ walks

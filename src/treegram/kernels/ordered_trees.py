@@ -44,8 +44,7 @@ class TreeView:
     @property
     def columns(self) -> Ints:
         """The code of each tree, as an index into ``phi.codes``."""
-        columns: Ints = self.phi.counts.indices
-        return columns
+        return self.phi.counts.indices
 
 
 @parameters
@@ -147,9 +146,8 @@ class OrderedTrees(GraphKernel):
     use_edge_labels: bool = False
 
     def _describe(self, graphs: Graphs, grid: Grid) -> TreeView:  # noqa: ARG002 (no one-pass parameters)
-        graph_ids, trees, phi = ordered_trees(
-            graphs, self.depth, tie_break=self.tie_break, **options_of(self, *TREE_OPTIONS)
-        )
+        options = options_of(self, "tie_break", *TREE_OPTIONS)
+        graph_ids, trees, phi = ordered_trees(graphs, self.depth, **options)
         if not rescales(self):
             refuse_overflow(phi.sizes, self.lam, self.depth)
         weights = weigh(phi, self.lam, graph_ids, rescale=rescales(self)).counts.data
@@ -160,8 +158,9 @@ class OrderedTrees(GraphKernel):
         K = np.zeros((left.n_graphs, columns.n_graphs))
         for codes, size in _batches(_shared(left, right), left, columns):
             rows = _as_nodes(left, codes, size)
-            others = None if right is None else _as_nodes(right, codes, size)
-            K += pair_sums(rows, others, columns.node_kernel, Weighting.alike(len(codes)), n_jobs=self.n_jobs)[0, 0]
+            column_nodes = None if right is None else _as_nodes(right, codes, size)
+            weighting = Weighting.alike(len(codes))
+            K += pair_sums(rows, column_nodes, columns.node_kernel, weighting, n_jobs=self.n_jobs)[0, 0]
         if right is None:
             np.fill_diagonal(K, self._self_sums(left))
         return K
@@ -275,8 +274,7 @@ def _ranks(graphs: Graphs, tie_break: str) -> list[int]:
         return [0] * graphs.n_nodes
     vectors = np.asarray(graphs.attributes) + 0.0  # so that -0.0 is 0.0
     columns = vectors[:, ::-1] if tie_break == "colexicographic" else vectors
-    ranks: list[int] = np.unique(columns, axis=0, return_inverse=True)[1].ravel().tolist()
-    return ranks
+    return np.unique(columns, axis=0, return_inverse=True)[1].ravel().tolist()
 
 
 def _visited_trees(

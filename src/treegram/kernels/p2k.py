@@ -199,8 +199,7 @@ class P2K(HasFeatures):
     def _raw_column_contributions(self, graphs: Graphs, view: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Treat each node as its own graph: it contributes to the bins that it falls into."""
         alone = replace(view, n_graphs=graphs.n_nodes, graph_ids=np.arange(graphs.n_nodes))
-        contributions: Floats = sp.hstack(self._bin_counts(alone), format="csr") @ weights
-        return contributions
+        return sp.hstack(self._bin_counts(alone), format="csr") @ weights
 
     # ---------------------------------------------------------------- what is learned
 
@@ -236,7 +235,7 @@ class P2K(HasFeatures):
 
     def _describe(self, graphs: Graphs, grid: Grid) -> BinView:
         labels = label_bins(
-            graphs if self.use_labels else replace(graphs, labels=None),
+            graphs if self.use_labels else graphs._with(labels=None),
             self._draws,
             width=self.label_width,
             missing_labels=self.missing_labels if self.use_labels else "constant",
@@ -265,8 +264,8 @@ class P2K(HasFeatures):
             yield Binned(view.n_graphs, view.graph_ids, view.labels[t], bins)
 
     def _pair_sums(self, left: BinView, right: BinView | None) -> Floats:
-        others = repeat(None) if right is None else self._binned(right)
-        products = (bin_products(*pair, n_jobs=self.n_jobs) for pair in zip(self._binned(left), others, strict=False))
+        pairs = zip(self._binned(left), repeat(None) if right is None else self._binned(right), strict=False)
+        products = (bin_products(*pair, n_jobs=self.n_jobs) for pair in pairs)
         return left.add_up(products, left.n_graphs, (left if right is None else right).n_graphs)
 
     def _self_sums(self, view: BinView) -> Floats:
@@ -290,8 +289,7 @@ def _densities(vectors: Floats, samples: Floats, covariance: Floats) -> Floats:
     x, y = (solve_triangular(root, rows.T, lower=True).T for rows in (vectors, samples))
     log_scale = np.log(root.diagonal()).sum() + 0.5 * len(root) * np.log(2 * np.pi)
     log_densities = -0.5 * cdist(x, y, "sqeuclidean") - log_scale
-    densities: Floats = np.exp(np.minimum(log_densities, LARGEST_LOG_DENSITY))
-    return densities
+    return np.exp(np.minimum(log_densities, LARGEST_LOG_DENSITY))
 
 
 # -------------------------------------------------------------------- what spreads, and the bins that it falls into

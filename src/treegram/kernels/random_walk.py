@@ -16,7 +16,7 @@ from treegram._core.text import counted
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.exceptions import InvalidGraphError, ParameterError
 from treegram.graphs import Graphs
-from treegram.kernels.base import GraphKernel, arc_matrix
+from treegram.kernels.base import GraphKernel
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import node_blocks, vectors_and_kernel
@@ -189,8 +189,7 @@ class RandomWalk(ExplicitKernel):
     def _weights(self, steps: Ints, decays: Sequence[float], scale: float = 1.0) -> Floats:
         """Return the weights of walks by their steps, for each decay, if numbers of walks are divided by scale ** steps."""
         logs = steps * np.log(np.array(decays, float) * scale**2)[:, None]
-        weights: Floats = np.exp(logs - gammaln(steps + 1.0) if self.kind == "exponential" else logs)
-        return weights
+        return np.exp(logs - gammaln(steps + 1.0) if self.kind == "exponential" else logs)
 
     def _extent(self, graphs: Graphs, decay: float) -> tuple[float, int]:
         """Return a bound on all eigenvalues, and the number of steps after which the rest is below rounding; raise if it never is.
@@ -344,7 +343,7 @@ def _describe_walks(
 
 def _spectral_radii(graphs: Graphs) -> Floats:
     """Return upper bounds on the largest eigenvalues: |A^k|^(1 / k); with directions, where walks may grow faster, |A|."""
-    step, sizes = arc_matrix(graphs), graphs.sizes
+    step, sizes = graphs._adjacency(), graphs.sizes
     starts, walks, logs = graphs.offsets[:-1][sizes > 0], np.ones(graphs.n_nodes), np.zeros((sizes > 0).sum())
     n_powers = 1 if graphs.directed else N_POWERS
     for _ in range(n_powers if graphs.n_nodes else 0):
@@ -363,7 +362,7 @@ def _numbers_of_walks(graphs: Graphs, n_steps: int, scale: float, *, by_node: bo
     n, walks = graphs.n_nodes, np.ones(graphs.n_nodes)
     rows = np.arange(n + 1) if by_node else graphs.offsets
     require(24.0 * len(rows) * (n_steps + 1), f"Numbers of walks of up to {n_steps} steps")
-    step, add = arc_matrix(graphs) / scale, sp.csr_matrix((walks, np.arange(n), rows), shape=(len(rows) - 1, n))
+    step, add = graphs._adjacency() / scale, sp.csr_matrix((walks, np.arange(n), rows), shape=(len(rows) - 1, n))
     counts, steps = np.empty((len(rows) - 1, n_steps + 1)), np.arange(n_steps + 1)
     for k in steps:
         counts[:, k] = add @ walks
@@ -382,7 +381,7 @@ def _hashes(kernel: RandomWalk, graphs: Graphs) -> tuple[Hashes, Hashes]:
 def _most_sequences(kernel: RandomWalk, graphs: Graphs) -> float:
     """Return a bound on the number of sequences of the longest walks, over all nodes: their walks, or all that labels allow."""
     n_labels = float(np.prod([len(np.unique(hashes)) for hashes in _hashes(kernel, graphs)]))
-    step, most, limit = arc_matrix(graphs), np.ones(graphs.n_nodes), 1.0
+    step, most, limit = graphs._adjacency(), np.ones(graphs.n_nodes), 1.0
     for _ in range(kernel.n_steps or 0):
         limit = min(limit * n_labels, 1e300)
         most = np.minimum(step @ most, limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
+from treegram._core.text import suggest
 from treegram.exceptions import ParameterError
 
 ENTRY_POINTS = "treegram.kernels"  # the group in which installed packages list their kernels, by name
@@ -31,6 +32,15 @@ class _Registry(dict[str, type[Any]]):
 
 KERNELS = _Registry()  # by the names that kernels have in models, studies and the command line
 Kernel = TypeVar("Kernel", bound=type[Any])
+
+
+def kernel_by_name(name: str) -> Any:
+    """Return the kernel of this name, with its default parameters."""
+    if name not in KERNELS:
+        raise ParameterError(
+            f"kernel {name!r} is unknown{suggest(name, KERNELS) or '. Known are ' + ', '.join(KERNELS)}"
+        )
+    return KERNELS[name]()
 
 
 def register_kernel(kernel: Kernel) -> Kernel:

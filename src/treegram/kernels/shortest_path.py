@@ -148,8 +148,7 @@ class ShortestPath(GraphKernel):
         if self.length_kernel == "delta":
             return np.ones(1)
         longest = max(int(each.distances.lengths.max(initial=1)) for each in ends)
-        weights: Floats = float(self.c) - np.arange(min(longest, np.ceil(self.c)))
-        return weights
+        return float(self.c) - np.arange(min(longest, np.ceil(self.c)))
 
     def _pair_sums(self, left: PathView, right: PathView | None) -> Floats:
         fitted = left if right is None else right

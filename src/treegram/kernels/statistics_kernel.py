@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from treegram._core.parallel import run_tasks
 from treegram._core.params import NOTHING, Allowed, Instance, Number, Words, parameters
 from treegram._core.text import counted, suggest
-from treegram._core.types import Floats
+from treegram._core.types import Floats, Masks
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.check import check_column_names, column_groups, refuse_unlike
@@ -29,7 +28,7 @@ DIGITS = 10  # of a column, in units of its largest value: values that differ by
 class StatisticRows:
     """Graphs as rows of ranks."""
 
-    has_data: NDArray[np.bool_]  # graphs without nodes have no statistics, and a kernel of 0 with every graph
+    has_data: Masks  # graphs without nodes have no statistics, and a kernel of 0 with every graph
     columns: Floats  # (n_graphs, n_columns)
     widths: Sequence[float]  # one for each point of the grid
 
@@ -126,7 +125,7 @@ class StatisticsKernel(GraphKernel):
         self._ranks = [_rank_values(column) for column in table.T]
         self.mean_distance_ = mean_distance(self._rank(table)) if len(table) else 0.0
 
-    def _has_data(self, graphs: Graphs) -> NDArray[np.bool_]:
+    def _has_data(self, graphs: Graphs) -> Masks:
         return np.ones(len(graphs), bool) if self.columns == "graph_attributes" else graphs.sizes > 0
 
     def _table(self, graphs: Graphs) -> Floats:
@@ -181,8 +180,7 @@ class StatisticsKernel(GraphKernel):
         """Return distances in units of the mean distance."""
         if not self.mean_distance_:
             return np.zeros((len(left), len(right)))
-        distances: Floats = cdist(left, right, "cityblock") / self.mean_distance_
-        return distances
+        return cdist(left, right, "cityblock") / self.mean_distance_
 
     def _self_sums(self, view: StatisticRows) -> Floats:
         return np.tile(view.has_data.astype(np.float64), (len(view.widths), 1))

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from treegram._core.params import Allowed, Whole, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import arc_matrix, options_of
+from treegram.kernels.base import options_of
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NodePairKernel
@@ -214,8 +214,7 @@ class WLOA(WL):
 def _entry_keys(counts: sp.csr_matrix, graph_ids: Ints, colors: Ints, n_colors: int | None = None) -> Ints:
     """Return one number for the graph and the color of each entry, from the graphs of the rows and the colors of the columns."""
     width = len(colors) if n_colors is None else n_colors
-    keys: Ints = np.repeat(graph_ids, np.diff(counts.indptr)) * width + colors[counts.indices]
-    return keys
+    return np.repeat(graph_ids, np.diff(counts.indptr)) * width + colors[counts.indices]
 
 
 def _unfold(colors: ColorFeatures) -> UnfoldedColors:
@@ -319,9 +318,8 @@ class WLCL(NodePairKernel):
     def _spread_over_nodes(self, graphs: Graphs, features: Any, per_value: Floats) -> Floats:
         levels = np.zeros((self.n_iterations + 1, graphs.n_nodes, per_value.shape[1]))
         nodes = np.repeat(np.arange(graphs.n_nodes), np.diff(features.counts.indptr))
-        levels[features.iterations[features.counts.indices], nodes] = (
-            per_value  # a node has one color of each iteration
-        )
+        iterations = features.iterations[features.counts.indices]
+        levels[iterations, nodes] = per_value  # a node has one color of each iteration
         return spread_over_trees(graphs, levels)
 
     def _name_feature(self, graphs: Graphs, features: Any, column: int) -> str:
@@ -349,7 +347,7 @@ def spread_over_trees(graphs: Graphs, levels: Floats) -> Floats:
     number of walks of at most i steps, node w gets the sum over v of levels[i, v] / c_i(v) times the number of these walks from v
     that end at w.
     """
-    n, steps = graphs.n_nodes, arc_matrix(graphs)
+    n, steps = graphs.n_nodes, graphs._adjacency()
     total = np.zeros_like(levels[0])
     walks, sizes = np.ones(n), np.zeros(n)  # of exactly and of at most i steps, from each node
     for depth, level in enumerate(levels):

@@ -15,7 +15,7 @@ from treegram._core.parallel import run_tasks
 from treegram._core.params import Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import GraphKernel, arc_matrix, node_vectors
+from treegram.kernels.base import GraphKernel, node_vectors
 from treegram.kernels.grid import Grid
 from treegram.kernels.wl import COLOR_GRID, color_groups
 from treegram.structure.features import Features, common_codes
@@ -168,7 +168,7 @@ class WWL(GraphKernel):
         if vectors.shape[1] != len(self.scale_):  # the fitted graphs, or these, have no nodes
             vectors = np.zeros((n, len(self.scale_)))
         vectors = vectors / self.scale_
-        step, degrees = arc_matrix(graphs), np.diff(graphs.indptr)[:, None]
+        step, degrees = graphs._adjacency(), np.diff(graphs.indptr)[:, None]
         values, total, squares = {}, np.zeros((N_DIRECTIONS, n)), np.zeros((N_DIRECTIONS, 1))
         for i, direction in enumerate(directions):
             total, squares = total + direction @ vectors.T, squares + (direction**2).sum(axis=1, keepdims=True)

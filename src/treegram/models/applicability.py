@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.optional import optional_module
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints, Masks
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline, through_pipeline
+from treegram.kernels.input_checks import used_labels
 from treegram.pairsum.tiles import inverse_roots
 from treegram.structure.wl import wl_colors
 
@@ -60,7 +60,7 @@ class Applicability:
     percentile: Floats
     unseen_labels: Floats
     unseen_colors: Floats
-    verdict: NDArray[Any]
+    verdict: Array
 
     def to_frame(self) -> Any:
         """Return a table with a row for each graph. Requires pandas.
@@ -87,13 +87,10 @@ class ComparesWithTraining:
     """Mixin for models on sums of kernels: how far new graphs are from the training graphs."""
 
     nearest_similarities_: Floats
-    _compared: ClassVar[tuple[str, ...]] = (
-        "nearest_similarities_",
-    )  # what `fit` measures, and files of older versions lack
 
     @abstractmethod
-    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
-        """Return the fitted kernels with their weights and their usual values on the diagonal, and the noise."""
+    def _summands(self) -> list[tuple[Any, float, float]]:
+        """Return the fitted kernels with their weights and their usual values on the diagonal."""
 
     def applicability(self, X: Any) -> Applicability:
         """Compare graphs with the training graphs, and judge whether predictions can be expected to hold for them.
@@ -114,12 +111,12 @@ class ComparesWithTraining:
             The most similar training graphs, similarities, shares of what the model has never seen, and verdicts.
         """
         self._check_one_target()  # type: ignore[attr-defined]
-        if not all(len(getattr(self, name, ())) for name in self._compared):
+        if hasattr(self, "blocks_"):
             raise ParameterError(
                 f"This {type(self).__name__} is a linear model on rows of features, as it is for more than 10,000 graphs, and "
                 "keeps no training graphs to compare with."
             )
-        graphs, kernels = as_graphs(X), self._sum()[0]
+        graphs, kernels = as_graphs(X), self._summands()
         rows, (selves, prior) = self._rows(graphs), self._selves(graphs)
         fitted = sum((weight * fitted_selves(kernel) for kernel, weight, _ in kernels), np.zeros(1))
         similarities = np.round(rows * inverse_roots(selves)[:, None] * inverse_roots(fitted), _DIGITS)
@@ -144,13 +141,13 @@ class ComparesWithTraining:
 
     def _rows(self, graphs: Graphs) -> Floats:
         """Return the sum of the kernels with the fitted graphs."""
-        kernels = self._sum()[0]
-        return sum((weight * kernel.transform(graphs) for kernel, weight, _ in kernels), np.zeros((len(graphs), 1)))
+        products = (weight * kernel.transform(graphs) for kernel, weight, _ in self._summands())
+        return sum(products, np.zeros((len(graphs), 1)))
 
     def _selves(self, graphs: Graphs) -> tuple[Floats, Floats]:
         """Return the sum of the kernels of each graph with itself, as it is, and with usual values where a kernel is 0."""
         selves, prior = np.zeros(len(graphs)), np.zeros(len(graphs))
-        for kernel, weight, usual in self._sum()[0]:
+        for kernel, weight, usual in self._summands():
             final, view = through_pipeline(kernel, graphs)
             of_graphs = final.diag(view)
             selves += weight * of_graphs
@@ -192,28 +189,24 @@ def class_support(similarities: Floats, codes: Ints, predicted: Ints) -> Floats:
 
 def fitted_selves(kernel: Any) -> Floats:
     """Return the kernel of each fitted graph with itself."""
-    final = split_pipeline(kernel)[1]
-    if final._self_kernels is None:
-        selves: Floats = final._selves(final._fitted)
-        return selves
-    return np.where(final._self_kernels.reshape(-1) > 0, 1.0, 0.0)
+    return split_pipeline(kernel)[1]._fitted_diag
 
 
 def _unseen_labels(fitted: Graphs, graphs: Graphs) -> Floats:
     if fitted.labels is None or graphs.labels is None:
         return np.zeros(len(graphs))
-    known = {fitted.label_values[code] for code in np.unique(fitted.labels).tolist()}
-    is_unseen = np.array([value not in known for value in graphs.label_values], dtype=bool)
+    fitted_labels = set(used_labels(fitted))
+    is_unseen = np.array([value not in fitted_labels for value in graphs.label_values], dtype=bool)
     return _share_by_graph(graphs, is_unseen[graphs.labels])
 
 
 def _unseen_colors(fitted: Graphs, graphs: Graphs) -> Floats:
     has_edge_labels = fitted.edge_labels is not None and graphs.edge_labels is not None
-    known, new = (wl_colors(part, _ITERATIONS, use_edge_labels=has_edge_labels)[-1] for part in (fitted, graphs))
-    return _share_by_graph(graphs, ~np.isin(new, known))
+    collections = (fitted, graphs)
+    fitted_colors, colors = (wl_colors(part, _ITERATIONS, use_edge_labels=has_edge_labels)[-1] for part in collections)
+    return _share_by_graph(graphs, ~np.isin(colors, fitted_colors))
 
 
-def _share_by_graph(graphs: Graphs, is_unseen: NDArray[np.bool_]) -> Floats:
+def _share_by_graph(graphs: Graphs, is_unseen: Masks) -> Floats:
     counts = np.bincount(graphs.graph_ids[is_unseen], minlength=len(graphs))
-    shares: Floats = counts / np.maximum(graphs.sizes, 1)
-    return shares
+    return counts / np.maximum(graphs.sizes, 1)

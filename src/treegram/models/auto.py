@@ -37,6 +37,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from treegram._core.parallel import track
+from treegram._core.text import warn_user
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.graphs.check import column_groups
@@ -48,7 +49,6 @@ from treegram.graphs.transforms import (
     SelectLabels,
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
-from treegram.kernels.input_checks import outside_level
 from treegram.models.applicability import spread_ids
 from treegram.models.forecast import forecast, in_words, out_of_proportion
 from treegram.models.search import Candidate, with_jobs
@@ -258,9 +258,8 @@ def fit_least_squares(K: Floats, Y: Floats, weights: Floats, *, alpha: float | N
 def predict_by_mean(Y: Floats, weights: Floats) -> Floats:
     """Return the leave-one-out predictions of a model that knows no graphs: for each, the mean target of the others."""
     mean = np.average(Y, axis=0, weights=weights)
-    others = np.maximum(weights.sum() - weights, 1e-9 * weights.sum())
-    predictions: Floats = mean - (weights / others)[:, None] * (Y - mean)
-    return predictions
+    weights_of_others = np.maximum(weights.sum() - weights, 1e-9 * weights.sum())
+    return mean - (weights / weights_of_others)[:, None] * (Y - mean)
 
 
 def learned_nothing(predictions: Floats, Y: Floats, weights: Floats) -> bool:
@@ -271,18 +270,15 @@ def learned_nothing(predictions: Floats, Y: Floats, weights: Floats) -> bool:
     """
     roots = np.sqrt(weights)[:, None]
     error, of_mean = (_error(roots * (p - Y), weights) for p in (predictions, predict_by_mean(Y, weights)))
-    return (
-        error >= max(_NOTHING[0], 1.0 - _NOTHING[1] / len(Y)) * of_mean > 0
-    )  # a constant target leaves nothing to learn
+    least = max(_NOTHING[0], 1.0 - _NOTHING[1] / len(Y)) * of_mean
+    return error >= least > 0  # a constant target leaves nothing to learn
 
 
 def warn_of_nothing(answer: str) -> None:
     """Warn that a model has learned nothing, and say what it answers instead."""
-    warnings.warn(
+    warn_user(
         "Nothing was learned: left-out graphs are predicted no better than without looking at them, so the model predicts "
         f"{answer} for every graph. More graphs, or other labels or attributes, may help.",
-        UserWarning,
-        stacklevel=outside_level(),
     )
 
 
@@ -326,8 +322,7 @@ def stack(loo_predictions: Sequence[Floats], Y: Floats, weights: Floats) -> Floa
     shares = nnls(triangle[:, :-1], triangle[:, -1])[0]
     if not shares.any():  # no model is better than predicting 0: keep the one with the smallest error
         shares[np.argmin([((columns[:, -1] - column) ** 2).sum() for column in columns[:, :-1].T])] = 1.0
-    normalized: Floats = shares / shares.sum()
-    return normalized
+    return shares / shares.sum()
 
 
 # -------------------------------------------------------------------- classes
@@ -367,8 +362,7 @@ def fit_bias(decisions: Floats, codes: Ints, weights: Floats) -> Floats:
 
     start = np.zeros(1 + decisions.shape[1])
     bounds = [_LOG_TEMPERATURES, *[(-2.0, 2.0)] * decisions.shape[1]]
-    bias: Floats = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x[1:]
-    return bias
+    return minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x[1:]
 
 
 def fit_temperature(decisions: Floats, codes: Ints, weights: Floats) -> float:
@@ -465,7 +459,7 @@ class Screening:
                 note = f"left out, since {cost}. To use it all the same, pass its kernels by name: kernels=[...]"
                 self.add_record(candidates[i], len(graphs))["note"] = note
             else:
-                warnings.warn(f"{candidates[i].name} is slow: {cost}.", UserWarning, stacklevel=outside_level())
+                warn_user(f"{candidates[i].name} is slow: {cost}.")
         return [candidate for i, candidate in enumerate(candidates) if not self.is_auto or i not in costs]
 
     def add_record(self, candidate: Candidate, n_graphs: int) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
@@ -35,12 +34,11 @@ from treegram._core.params import (
     Words,
     parameters,
 )
-from treegram._core.text import counted
-from treegram._core.types import Floats, Ints
+from treegram._core.text import counted, warn_user
+from treegram._core.types import Array, Floats, Ints, Masks
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import GraphKernel
-from treegram.kernels.input_checks import outside_level
 from treegram.kernels.registry import AUTO, PRECOMPUTED
 from treegram.models import linear
 from treegram.models.auto import auto_candidates
@@ -342,10 +340,10 @@ class CrossValidatedModel(KernelModel):
         return self.kernel_.transform(X) if isinstance(self.kernel_, Precomputed) else super()._read_new(X)
 
     @abstractmethod
-    def _read_targets(self, labels: NDArray[Any]) -> NDArray[Any]:
+    def _read_targets(self, labels: Array) -> Array:
         """Return the targets as numbers: class codes, or the regression targets themselves."""
 
-    def _splits(self, targets: NDArray[Any], groups: Any) -> Splits:
+    def _splits(self, targets: Array, groups: Any) -> Splits:
         """Return the (training, test) ids of the folds."""
         if isinstance(self.cv, Integral):
             return self._folds(targets, int(self.cv))
@@ -355,7 +353,7 @@ class CrossValidatedModel(KernelModel):
         return [(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in splits]
 
     @abstractmethod
-    def _folds(self, targets: NDArray[Any], n_folds: int) -> Splits:
+    def _folds(self, targets: Array, n_folds: int) -> Splits:
         """Return ``n_folds`` folds, or fewer, with a warning, if there are too few graphs."""
 
     @abstractmethod
@@ -366,7 +364,7 @@ class CrossValidatedModel(KernelModel):
 # -------------------------------------------------------------------- arguments of fit
 
 
-def check_fit(X: Any, y: Any, read: Callable[[Any], Any] = as_graphs) -> tuple[Any, NDArray[Any]]:
+def check_fit(X: Any, y: Any, read: Callable[[Any], Any] = as_graphs) -> tuple[Any, Array]:
     """Return the graphs, converted by ``read``, and the targets; raise unless there is one target for each graph."""
     graphs, targets = X if isinstance(X, Parts) else read(X), check_targets(y)
     if len(graphs) != len(targets):
@@ -374,7 +372,7 @@ def check_fit(X: Any, y: Any, read: Callable[[Any], Any] = as_graphs) -> tuple[A
     return graphs, targets
 
 
-def check_targets(y: Any) -> NDArray[Any]:
+def check_targets(y: Any) -> Array:
     """Return the targets as a one-dimensional array; raise if any is missing. A single column counts as one target."""
     if y is None:
         raise ValueError("y is missing: give one target for each graph.")
@@ -416,7 +414,7 @@ def check_weights(sample_weight: Any, n_graphs: int) -> Floats:
     return weights
 
 
-def leave_out_weightless(graphs: Any, targets: NDArray[Any], sample_weight: Any) -> tuple[Any, NDArray[Any], Floats]:
+def leave_out_weightless(graphs: Any, targets: Array, sample_weight: Any) -> tuple[Any, Array, Floats]:
     """Return the graphs with a weight above 0, their targets, and their weights, whose mean is 1."""
     if sample_weight is None:
         return graphs, targets, np.ones(len(targets))
@@ -438,12 +436,11 @@ def check_strengths(name: str, values: Any) -> Floats:
     return strengths
 
 
-def check_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+def check_classes(labels: Array) -> tuple[Array, Ints]:
     """Return the sorted classes and the code of each graph's class; warn if the targets look like those of a regression."""
     if labels.dtype.kind == "f":
-        _check_each(
-            labels, np.abs(labels) <= _MOST_EXACT, "a class that is a number must be finite and at most 2^53 in size"
-        )
+        rule = "a class that is a number must be finite and at most 2^53 in size"
+        _check_each(labels, np.abs(labels) <= _MOST_EXACT, rule)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # there is a clearer one below
         if type_of_target(labels).startswith("continuous"):
@@ -457,7 +454,7 @@ def check_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     return classes, codes
 
 
-def _warn_of_many_classes(classes: NDArray[Any], codes: Ints) -> None:
+def _warn_of_many_classes(classes: Array, codes: Ints) -> None:
     """Warn if most classes have a single graph, or if the classes are whole numbers of many values."""
     n_graphs, n_classes, n_single = len(codes), len(classes), (np.bincount(codes) == 1).sum()
     are_numbers = classes.dtype.kind in "iuf"
@@ -469,15 +466,13 @@ def _warn_of_many_classes(classes: NDArray[Any], codes: Ints) -> None:
         if are_numbers
         else "Merge classes, or leave the rare ones out."
     )
-    warnings.warn(
+    warn_user(
         f"y has {n_classes} distinct values for {n_graphs} graphs, and each is a class of its own: little can be learned about "
         f"classes of so few graphs. {cure}",
-        UserWarning,
-        stacklevel=outside_level(),
     )
 
 
-def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
+def encode_classes(y: Any) -> tuple[Array, Ints]:
     """Return the sorted classes and the code of each graph's class; raise if there are fewer than two classes."""
     classes, codes = np.unique(check_targets(y), return_inverse=True)
     if len(classes) < 2:
@@ -487,7 +482,7 @@ def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
 
 
 def weigh_classes(
-    class_weight: Any, classes: NDArray[Any], codes: Ints, sample_weight: Floats | None, train: Ints
+    class_weight: Any, classes: Array, codes: Ints, sample_weight: Floats | None, train: Ints
 ) -> Floats | None:
     """Return the weight of each graph, valid for the graphs in ``train``; None if all are 1."""
     if class_weight is None:
@@ -501,11 +496,10 @@ def weigh_classes(
             raise ValueError(f"class_weight names {unknown[0]!r}, which is not a class; the classes are {classes}.")
         named = {name: weight for name, weight in class_weight.items() if name in classes[present]}
     of_class[present] = compute_class_weight(named, classes=classes[present], y=classes[codes[train]])
-    weights: Floats = of_class[codes] * (1.0 if sample_weight is None else sample_weight)
-    return weights
+    return of_class[codes] * (1.0 if sample_weight is None else sample_weight)
 
 
-def check_numbers(targets: NDArray[Any]) -> Floats:
+def check_numbers(targets: Array) -> Floats:
     """Return targets as finite numbers that a float represents exactly, and whose squares do not overflow."""
     try:
         numbers = targets.astype(np.float64) if targets.dtype.kind != "c" else None
@@ -523,7 +517,7 @@ def check_numbers(targets: NDArray[Any]) -> Floats:
     return numbers
 
 
-def _check_each(targets: NDArray[Any], is_valid: NDArray[np.bool_], rule: str) -> None:
+def _check_each(targets: Array, is_valid: Masks, rule: str) -> None:
     """Raise with the rule, the position and the value of the first target that is not valid."""
     if not is_valid.all():
         first = int(np.argmin(is_valid))

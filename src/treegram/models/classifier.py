@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
@@ -15,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.bases import ClassifierMixin
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
-from treegram._core.types import Floats, Ints
+from treegram._core.text import warn_user
+from treegram._core.types import Array, Floats, Ints
 from treegram.graphs import as_graphs
-from treegram.kernels.input_checks import outside_level
 from treegram.models import linear
 from treegram.models.applicability import (
     Compared,
@@ -148,7 +146,6 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     """
 
     _score_name = "leave-one-out accuracy"
-    _compared = ("nearest_similarities_", "class_supports_")
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "class_weight": (Words("balanced"), Instance((dict,), "a dict of weights"), NOTHING),
     }
@@ -218,9 +215,8 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         self.alphas_ = np.array([model.alpha for model in models])
         self.dual_coefs_ = [w * model.coefficients for w, model in zip(self.weights_, models, strict=True)]
         shares = [w / (float(member.selves.mean()) or 1.0) for w, member in zip(self.weights_, fitted, strict=True)]
-        rows, selves = (
-            sum(map(np.multiply, shares, parts)) for parts in zip(*((m.rows, m.selves) for m in fitted), strict=True)
-        )
+        rows = sum(share * member.rows for share, member in zip(shares, fitted, strict=True))
+        selves = sum(share * member.selves for share, member in zip(shares, fitted, strict=True))
         similarities = left_out_similarities(rows, selves)
         self.nearest_similarities_ = np.sort(similarities.max(axis=1))
         self.intercept_ = self.weights_ @ [model.intercept for model in models]
@@ -253,11 +249,9 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     def _warn_of_single_graphs(self, codes: Ints) -> None:
         counts = np.bincount(codes)
         if counts.min() == 1 and 2 * (counts == 1).sum() <= len(counts):  # `check_classes` warns if most have one
-            warnings.warn(
+            warn_user(
                 f"Class {self.classes_[counts.argmin()]!s} has a single graph: when that graph is left out, nothing is known of "
                 "the class, so it counts as a mistake of every kernel. Add graphs, or leave the class out.",
-                UserWarning,
-                stacklevel=outside_level(),
             )
 
     def decision_function(self, X: Any) -> Floats:
@@ -277,7 +271,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         decisions = self._decide(X)
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Predict the classes of graphs.
 
         Parameters
@@ -313,8 +307,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
         return self._probabilities(self._decide(X))
 
     def _probabilities(self, decisions: Floats) -> Floats:
-        probabilities: Floats = softmax(all_classes(decisions) / self.temperature_, axis=1)
-        return probabilities
+        return softmax(all_classes(decisions) / self.temperature_, axis=1)
 
     def _decide(self, X: Any) -> Floats:
         """Return the decisions, (n_graphs, n_outputs)."""
@@ -326,11 +319,9 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
                 decisions += kernel.transform(graphs) @ coefficients
         return decisions
 
-    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
+    def _summands(self) -> list[tuple[Any, float, float]]:
         units = [float(fitted_selves(kernel).mean()) or 1.0 for kernel in self.kernels_]
-        return [
-            (kernel, w / unit, unit) for kernel, w, unit in zip(self.kernels_, self.weights_, units, strict=True)
-        ], 0.0
+        return [(kernel, w / unit, unit) for kernel, w, unit in zip(self.kernels_, self.weights_, units, strict=True)]
 
     def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
         predicted = most_likely(self._decide(compared.graphs))
@@ -347,8 +338,7 @@ class GraphClassifier(ComparesWithTraining, PredictsSets, ClassifierMixin, Combi
     @property
     def _coefficients(self) -> list[Floats]:
         """The coefficients of the fitted graphs of each kernel or, in a linear model, of the columns of each block."""
-        coefficients: list[Floats] = self.coefs_ if hasattr(self, "coefs_") else self.dual_coefs_
-        return coefficients
+        return self.coefs_ if hasattr(self, "coefs_") else self.dual_coefs_
 
     @property
     def _parts(self) -> list[tuple[Any, Floats]]:

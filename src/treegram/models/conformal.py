@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.params import NOTHING, Allowed, Words
-from treegram._core.types import Floats
+from treegram._core.types import Array, Floats, Masks
 from treegram.exceptions import ParameterError
 from treegram.models.base import check_fit, check_numbers
 from treegram.models.targets import TargetScale
@@ -49,7 +48,7 @@ class _Calibrated:
         self.calibration_ = np.sort(self._errors(graphs, targets))
         return self
 
-    def _errors(self, X: Any, targets: NDArray[Any]) -> Floats:
+    def _errors(self, X: Any, targets: Array) -> Floats:
         raise NotImplementedError
 
     def _largest_error(self, coverage: Any) -> float:
@@ -116,10 +115,9 @@ class PredictsIntervals(_Calibrated):
         mean, unit = self._mean_and_unit(X)
         return self._from_scale(np.column_stack([mean - largest * unit, mean + largest * unit]))
 
-    def _errors(self, X: Any, targets: NDArray[Any]) -> Floats:
+    def _errors(self, X: Any, targets: Array) -> Floats:
         mean, unit = self._mean_and_unit(X)
-        errors: Floats = np.abs(self._to_scale(check_numbers(targets)) - mean) / unit
-        return errors
+        return np.abs(self._to_scale(check_numbers(targets)) - mean) / unit
 
     def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
         """Return predictions on the scale of the targets, and the unit of their errors, which is above 0."""
@@ -129,10 +127,10 @@ class PredictsIntervals(_Calibrated):
 class PredictsSets(_Calibrated):
     """Mixin for classifiers."""
 
-    classes_: NDArray[Any]
+    classes_: Array
     intercept_: Floats
 
-    def prediction_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+    def prediction_set(self, X: Any, coverage: float = 0.9) -> Masks:
         """Return sets of classes that contain the classes of new graphs with at least the given probability.
 
         They are as large as the errors in ``calibration_`` require: for ``GraphClassifier``, the leave-one-out errors
@@ -158,13 +156,12 @@ class PredictsSets(_Calibrated):
         largest = self._largest_error(coverage)
         return -self._class_scores(X) <= largest
 
-    def _errors(self, X: Any, targets: NDArray[Any]) -> Floats:
+    def _errors(self, X: Any, targets: Array) -> Floats:
         codes = np.searchsorted(self.classes_, targets).clip(max=len(self.classes_) - 1)
         unknown = np.flatnonzero(self.classes_[codes] != targets)
         if len(unknown):
             raise ValueError(f"y[{unknown[0]}] is {targets[unknown[0]]!s}, which is not one of the fitted classes.")
-        errors: Floats = -self._class_scores(X)[np.arange(len(codes)), codes]
-        return errors
+        return -self._class_scores(X)[np.arange(len(codes)), codes]
 
     def _class_scores(self, X: Any) -> Floats:
         """Return a score for each graph and class, higher for likelier classes, (n_graphs, n_classes)."""

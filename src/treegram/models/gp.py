@@ -31,6 +31,7 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
     intercept_: float  # the mean of the targets on their scale
     _unit: float  # their standard deviation
     dual_coef_: Floats
+    noise_: float  # the ratio of the variance of the noise to that of the signal
 
     def _read_numbers(self, X: Any, y: Any) -> tuple[Graphs, Floats]:
         """Return the checked arguments of ``fit``."""
@@ -41,22 +42,19 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         self._forget()  # type: ignore[attr-defined]
         return graphs, numbers
 
-    def _normalize(self, numbers: Floats, weights: Floats | None = None) -> Floats:
+    def _normalize(self, numbers: Floats, weights: Floats) -> Floats:
         """Return the targets on their scale, minus their mean, divided by their standard deviation."""
         numbers = self._to_scale(numbers)
         self.intercept_ = float(np.average(numbers, weights=weights))
         self._unit = float(np.sqrt(np.average((numbers - self.intercept_) ** 2, weights=weights))) or 1.0
-        z: Floats = (numbers - self.intercept_) / self._unit
-        return z
+        return (numbers - self.intercept_) / self._unit
 
-    def _normal_scores(self, numbers: Floats, weights: Floats | None = None) -> Floats:
+    def _normal_scores(self, numbers: Floats, weights: Floats) -> Floats:
         """Return normal scores of the targets, which suit any targets; the plain numbers, normalized, if they stay plain."""
         self._use_scale(target_scale(numbers, 1.0 if self.target_transform is None else 0.0))
         return self._normalize(numbers, weights)
 
-    def _blend(
-        self, numbers: Floats, predict: Callable[[Floats], tuple[Floats, Floats]], weights: Floats | None = None
-    ) -> Floats:
+    def _blend(self, numbers: Floats, predict: Callable[[Floats], tuple[Floats, Floats]], weights: Floats) -> Floats:
         """Choose the blend of normal scores and plain numbers by leave-one-out predictions; return normalized targets."""
         if self.target_scale_ is not None:
             scales, positions = zip(*blended_scales(numbers), strict=True)
@@ -82,8 +80,7 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         coefficients = self.dual_coef_ / self._unit
         spreads = np.sqrt(np.maximum(self.scale_ * diagonal, _TINY))
         self.calibration_ = np.sort(np.abs(coefficients) / spreads)
-        errors: Floats = coefficients / diagonal
-        return errors
+        return coefficients / diagonal
 
     @overload
     def predict(self, X: Any, return_std: Literal[False] = False) -> Floats: ...  # noqa: FBT002
@@ -128,18 +125,17 @@ class PredictsByProcess(TakesSeveralTargets, ComparesWithTraining, PredictsInter
         means: Floats = rows @ self.dual_coef_ + self.intercept_
         if not with_std:
             return means, None
-        left = np.maximum(self._variance_left(rows, self._selves(graphs)[1]), 0.0) + self._sum()[1]
-        return means, self._unit * np.sqrt(self.scale_ * left)
+        variances = np.maximum(self._unexplained(rows, self._selves(graphs)[1]), 0.0) + self.noise_
+        return means, self._unit * np.sqrt(self.scale_ * variances)
 
-    def _variance_left(self, rows: Floats, prior: Floats) -> Floats:
+    def _unexplained(self, rows: Floats, prior: Floats) -> Floats:
         """Return the variances that the fitted graphs leave to others, without noise; their scale is that of the kernels."""
-        left: Floats = prior - ((rows @ self._half_inverse) ** 2).sum(axis=1)
-        return left
+        return prior - ((rows @ self._half_inverse) ** 2).sum(axis=1)
 
     def _measure_doubt(self, compared: Compared) -> tuple[Floats, Floats]:
         """Return the variances that are left to graphs, and to fitted graphs when they are left out; their scale does not matter."""
-        left = self._variance_left(compared.rows, compared.prior) + self._sum()[1]
-        return left, 1.0 / np.maximum((self._half_inverse**2).sum(axis=1), _TINY)
+        variances = self._unexplained(compared.rows, compared.prior) + self.noise_
+        return variances, 1.0 / np.maximum((self._half_inverse**2).sum(axis=1), _TINY)
 
     def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
         mean, std = self._predict_on_scale(as_graphs(X), with_std=True)
@@ -195,6 +191,8 @@ class GraphGP(PredictsByProcess, KernelModel):
         their normal scores, times the prior of the noise.
     results_ : dict of arrays
         All candidates with their log marginal likelihoods; pass it to ``pandas.DataFrame``.
+    noise_ : float
+        The chosen ratio of the variance of the noise to that of the signal, :math:`\rho`.
     scale_ : float
         The factor :math:`s^2`.
     dual_coef_ : ndarray of shape (n_graphs,)
@@ -273,16 +271,16 @@ class GraphGP(PredictsByProcess, KernelModel):
             self._prior = mean_diagonal(K)
             self.nearest_similarities_ = nearest_similarities(K[spread_ids(len(K))], K.diagonal())
             values, vectors = decompose(K, weights)
-            noise = self.best_params_["noise"]
-            z = self._blend(numbers, lambda of_graphs: predict_left_out(values, vectors, of_graphs, noise), weights)
-            self._solve(values, vectors, vectors.T @ z, noise)
+            self.noise_ = self.best_params_["noise"]
+            predict = partial(predict_left_out, values, vectors, noise=self.noise_)
+            self._solve(values, vectors, vectors.T @ self._blend(numbers, predict, weights), self.noise_)
         return self
 
     def _make_score(self, data: Data) -> Score:
         return partial(_score_likelihoods, data=data, has_prior=self.target_transform is not None)
 
-    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
-        return [(self.kernel_, 1.0, self._prior)], self.best_params_["noise"]
+    def _summands(self) -> list[tuple[Any, float, float]]:
+        return [(self.kernel_, 1.0, self._prior)]
 
 
 # -------------------------------------------------------------------- likelihoods

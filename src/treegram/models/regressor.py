@@ -253,9 +253,8 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
         self.blocks_, model = linear.fit_blocks(screening, self._row_candidates, Z, "squared")
         spreads = np.sqrt(np.average((model.left_out - Z) ** 2, axis=0, weights=weights))
         if blends:
-            left_out = [
-                (centers[k] + units[k] * model.left_out[:, k], units[k] * spreads[k]) for k in range(len(blends))
-            ]
+            means, deviations = centers + units * model.left_out, units * spreads
+            left_out = list(zip(means.T, deviations, strict=True))
             best = choose_scale(numbers, [scale for scale, _ in blends], left_out, weights)
             self._use_scale(blends[best][0])
         z, left_out_z = self._normalize(numbers, weights), model.left_out[:, best]
@@ -302,16 +301,15 @@ class GraphRegressor(PredictsByProcess, CombiningModel):
     def _blocks(self) -> list[tuple[Any, Floats]]:
         return list(zip(self.blocks_, self.coefs_, strict=True))
 
-    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
-        factors = self.weights_ / self._priors
-        return list(zip(self.kernels_, factors, self._priors, strict=True)), self.noise_
+    def _summands(self) -> list[tuple[Any, float, float]]:
+        return list(zip(self.kernels_, self.weights_ / self._priors, self._priors, strict=True))
 
     def _decision_parts(self) -> DecisionParts:
         self._check_one_target()
         if hasattr(self, "blocks_"):
             parts = self._blocks()
         else:
-            parts = [(kernel, factor * self.dual_coef_[:, None]) for kernel, factor, _ in self._sum()[0]]
+            parts = [(kernel, factor * self.dual_coef_[:, None]) for kernel, factor, _ in self._summands()]
         return parts, np.array([self.intercept_]), ("prediction",)
 
 
@@ -360,5 +358,4 @@ def learn_weights(grams: Sequence[Floats], z: Floats, weights: Floats) -> Floats
     start = np.append(np.full(n_kernels, center), np.log(FIRST_NOISE))
     options = {"maxiter": MAX_ROUNDS}
     best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[BOUNDS] * len(start), options=options)
-    of_kernels: Floats = np.exp(best.x[:-1])
-    return of_kernels
+    return np.exp(best.x[:-1])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
@@ -16,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.bases import RegressorMixin
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, parameters
-from treegram._core.types import Floats, Ints
-from treegram.kernels.input_checks import outside_level
+from treegram._core.text import warn_user
+from treegram._core.types import Array, Floats, Ints
 from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.multi_target import TakesSeveralTargets
@@ -167,7 +165,7 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
             return self._fit_columns(X, y, sample_weight=sample_weight, groups=groups)
         return super().fit(X, y, sample_weight=sample_weight, groups=groups)
 
-    def _read_targets(self, labels: NDArray[Any]) -> Floats:
+    def _read_targets(self, labels: Array) -> Floats:
         return check_numbers(labels)
 
     def _splits(self, targets: Floats, groups: Any) -> Splits:
@@ -185,10 +183,7 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
     def _folds(self, targets: Floats, n_folds: int) -> Splits:
         n_graphs = len(targets)
         if n_graphs < n_folds:
-            warnings.warn(
-                f"{n_graphs} graphs are too few for cv={n_folds}: {n_graphs} folds are used.",
-                stacklevel=outside_level(),
-            )
+            warn_user(f"{n_graphs} graphs are too few for cv={n_folds}: {n_graphs} folds are used.")
         return number_folds(n_graphs, min(n_graphs, n_folds), seed=0)
 
     def _make_score(self, data: Data) -> Score:
@@ -229,13 +224,11 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
         """
         check_is_fitted(self)
         if hasattr(self, "estimators_"):
-            columns: Floats = self._predict_columns(X)
-            return columns
+            return self._predict_columns(X)
         return self._from_scale(self._predict_on_scale(X))
 
     def _predict_on_scale(self, X: Any) -> Floats:
-        predicted: Floats = self.kernel_.transform(X) @ self.dual_coef_ + self.intercept_
-        return predicted
+        return self.kernel_.transform(X) @ self.dual_coef_ + self.intercept_
 
     def _mean_and_unit(self, X: Any) -> tuple[Floats, Floats]:
         mean = self._predict_on_scale(X)
@@ -276,18 +269,18 @@ def _predict_ridges(
     K: Floats, y: Floats, train: Ints, test: Ints, scales: Scales, alphas: Floats, weights: Floats | None = None
 ) -> Floats:
     """Return predictions for the test part for each alpha, (n_test, n_alphas), each on the best scale of the training part."""
-    within, chosen, z = K[np.ix_(train, train)], [0] * len(alphas), scales[0][1]
+    within, best, z = K[np.ix_(train, train)], [0] * len(alphas), scales[0][1]
     if len(scales) > 1:
-        chosen, _ = _choose_scales(within, y[train], scales, alphas, weights)
-        z = np.column_stack([scales[k][1] for k in chosen])
+        best, _ = _choose_scales(within, y[train], scales, alphas, weights)
+        z = np.column_stack([scales[k][1] for k in best])
     center = np.average(z, axis=0, weights=weights)
     predicted = K[np.ix_(test, train)] @ _ridge_coefficients(within, z - center, alphas, weights) + center
-    return _from_scales(predicted, scales, chosen)
+    return _from_scales(predicted, scales, best)
 
 
-def _from_scales(predicted: Floats, scales: Scales, chosen: list[int]) -> Floats:
+def _from_scales(predicted: Floats, scales: Scales, best: list[int]) -> Floats:
     """Return predictions in units of the targets; each column has a scale."""
-    of_columns = zip([scales[k][0] for k in chosen], predicted.T, strict=True)
+    of_columns = zip([scales[k][0] for k in best], predicted.T, strict=True)
     return np.column_stack([column if scale is None else scale.inverse(column) for scale, column in of_columns])
 
 
@@ -300,8 +293,7 @@ def _ridge_coefficients(K: Floats, y: Floats, alphas: Floats, weights: Floats | 
     values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
     products = vectors.T @ (roots * y.T).T
     shrunk = vectors @ (products.reshape(len(y), -1) / (np.maximum(values, 0.0)[:, None] + alphas))
-    coefficients: Floats = roots[:, None] * shrunk
-    return coefficients
+    return roots[:, None] * shrunk
 
 
 def _predict_left_out(K: Floats, targets: Sequence[Floats], alphas: Floats, weights: Floats | None) -> list[Floats]:
@@ -319,8 +311,8 @@ def _predict_left_out(K: Floats, targets: Sequence[Floats], alphas: Floats, weig
     predicted = []
     for y in targets:
         from_targets = vectors @ (vectors.T @ (roots * y[:, None]) * inverse)
-        others = (weights @ y - weights * y) / (weights.sum() - weights)
-        predicted.append(y[:, None] - (from_targets - others[:, None] * from_ones) / diagonal)
+        means_of_others = (weights @ y - weights * y) / (weights.sum() - weights)
+        predicted.append(y[:, None] - (from_targets - means_of_others[:, None] * from_ones) / diagonal)
     return predicted
 
 
@@ -328,17 +320,17 @@ def _choose_scales(
     K: Floats, y: Floats, scales: Scales, alphas: Floats, weights: Floats | None
 ) -> tuple[list[int], Floats]:
     """Return the position of the best scale for each alpha, and the leave-one-out predictions on it, (n_graphs, n_alphas)."""
-    kinds, positions = zip(*scales, strict=True)
+    candidates, positions = zip(*scales, strict=True)
     means = np.array(_predict_left_out(K, positions, alphas, weights))
     if len(scales) == 1:
         return [0] * len(alphas), means[0]
     squares = (means - np.array(positions)[:, :, None]) ** 2
     spreads = np.sqrt(np.average(squares, axis=1, weights=weights))  # (n_scales, n_alphas)
-    chosen = [
-        choose_scale(y, kinds, list(zip(means[:, :, a], spreads[:, a], strict=True)), weights)
+    best = [
+        choose_scale(y, candidates, list(zip(means[:, :, a], spreads[:, a], strict=True)), weights)
         for a in range(len(alphas))
     ]
-    return chosen, means[chosen, :, np.arange(len(alphas))].T
+    return best, means[best, :, np.arange(len(alphas))].T
 
 
 def _score_ridges(
@@ -355,8 +347,8 @@ def _score_ridges(
     y, alphas, of_fold = data.targets, data.strengths, scales[train.tobytes()]
     of_train, of_test = (None if data.weights is None else data.weights[part] for part in (train, test))
     if leaves_one_out:
-        chosen, left_out = _choose_scales(K, y, of_fold, alphas, of_train)
-        predicted = _from_scales(left_out, of_fold, chosen)
+        best, left_out = _choose_scales(K, y, of_fold, alphas, of_train)
+        predicted = _from_scales(left_out, of_fold, best)
     else:
         predicted = _predict_ridges(K, y, train, test, of_fold, alphas, of_train)
     missed = predicted - y[test][:, None]

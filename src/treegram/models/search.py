@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import isfunction
@@ -17,19 +16,18 @@ from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.utils import check_array
 
 from treegram._core.bases import BaseEstimator, ClassifierMixin, RegressorMixin
 from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
-from treegram._core.text import counted, suggest
-from treegram._core.types import Floats, Ints
+from treegram._core.text import counted, warn_user
+from treegram._core.types import Array, Floats, Ints
 from treegram.exceptions import ParameterError
 from treegram.graphs import Graphs
 from treegram.kernels.grid import grid_points, parameter_names, split_pipeline, with_parameters
-from treegram.kernels.registry import AUTO, KERNELS, PRECOMPUTED
+from treegram.kernels.registry import AUTO, PRECOMPUTED, kernel_by_name
 
 Splits: TypeAlias = list[tuple[Ints, Ints]]
 ParamGrid: TypeAlias = Mapping[str, Sequence[Any]]
@@ -71,7 +69,7 @@ class Selection:
     gram: int  # index of the Gram matrix
     strength: float  # C, or alpha
     inner_score: float  # mean over the inner folds
-    predicted: NDArray[Any]  # (n_test,) class codes or regression targets
+    predicted: Array  # (n_test,) class codes or regression targets
     # (n_test,) above 0 for the second of two classes, or (n_test, n_classes); None for regression
     decisions: Floats | None
     fits: Fits
@@ -82,7 +80,7 @@ class Data:
     """Graphs with targets, folds, and the strengths of regularization to try on them."""
 
     graphs: Any  # Graphs, or for kernel="precomputed" their Gram matrix
-    targets: NDArray[Any]  # class codes, or regression targets
+    targets: Array  # class codes, or regression targets
     weights: Floats | None  # of the graphs
     strengths: Floats  # of regularization, in the order in which they are tried
     splits: Splits  # (training, test) ids of the folds
@@ -136,8 +134,7 @@ def check_gram(X: Any) -> Floats:
 def _check_matrix(X: Any) -> Floats:
     if isinstance(X, Graphs):
         raise ParameterError("X must be a matrix with kernel='precomputed'; got graphs. For graphs, use a kernel.")
-    matrix: Floats = check_array(X, dtype=np.float64, ensure_min_samples=0, ensure_min_features=0, input_name="X")
-    return matrix
+    return check_array(X, dtype=np.float64, ensure_min_samples=0, ensure_min_features=0, input_name="X")
 
 
 # -------------------------------------------------------------------- kernels of the user
@@ -178,9 +175,7 @@ def _named_kernel(name: str) -> Any:
         )
     if name == PRECOMPUTED:
         raise ValueError("kernel 'precomputed' must be the only one, not in a list; it is for GraphSVC and GraphRidge.")
-    if name not in KERNELS:
-        raise ValueError(f"kernel {name!r} is unknown{suggest(name, KERNELS) or '. Known are ' + ', '.join(KERNELS)}")
-    return KERNELS[name]()
+    return kernel_by_name(name)
 
 
 def _names(kernels: list[Any]) -> list[str]:
@@ -442,8 +437,7 @@ def warn_if_diagonal(similarities: Iterable[float], name: str, *, has_attributes
         )
     elif has_attributes is False:
         cure = "Hardly any label or structure occurs in two graphs: use fewer distinct labels, or smaller depths."
-    warnings.warn(
+    warn_user(
         f"{name}: the Gram matrices are nearly diagonal. Even the nearest graph has a similarity of only {highest:.2g} "
         f"(median over graphs), so little can be learned. {cure}",
-        stacklevel=2,
     )

@@ -181,7 +181,7 @@ def fit_machines(
     intercepts = np.empty((len(Cs), len(pairs)))
     gaps = np.full(len(Cs), -1.0)
     for pair, (i, j) in enumerate(pairs):
-        own, other = (np.arange(offsets[one], offsets[one + 1]) for one in (i, j))
+        own, other = (np.arange(offsets[code], offsets[code + 1]) for code in (i, j))
         if not len(own) or not len(other):  # a class without graphs never wins
             intercepts[:, pair] = 1.0 if len(own) else -1.0
             continue

@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedKFold
@@ -18,15 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.bases import ClassifierMixin
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
-from treegram._core.types import Floats, Ints
-from treegram.kernels.input_checks import outside_level
+from treegram._core.text import warn_user
+from treegram._core.types import Array, Floats, Ints
+from treegram.kernels.grid import split_pipeline
 from treegram.models.auto import all_classes
 from treegram.models.base import (
     STRENGTHS,
     CrossValidatedModel,
     DecisionParts,
     check_classes,
-    flat_steps,
     weigh_classes,
 )
 from treegram.models.conformal import PredictsSets
@@ -153,7 +152,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     C: float | Sequence[float] = (0.01, 0.1, 1, 10, 100, 1000, 10000)
     class_weight: Any = None
 
-    def _read_targets(self, labels: NDArray[Any]) -> Ints:
+    def _read_targets(self, labels: Array) -> Ints:
         self.classes_, codes = check_classes(labels)
         return codes
 
@@ -178,7 +177,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
                 f"folds, {n_folds}: some folds are scored without it. Use fewer folds, or leave this class out."
             )
         if text:
-            warnings.warn(text, UserWarning, stacklevel=outside_level())
+            warn_user(text)
         return folds(targets, min(n_folds, n_possible), seed=0)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:
@@ -195,11 +194,10 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         fits += count_fits(machines.gaps[-1:])
         self.n_fits_, self.n_unconverged_ = fits.n_fits, fits.n_unconverged
         if fits.n_unconverged:
-            warnings.warn(
+            warn_user(
                 f"{fits.n_unconverged} of {fits.n_fits} fits did not converge. Gram matrices must be positive "
                 "semidefinite, and C times their entries at most about 1e8: normalize the kernel, or leave out large C.",
                 ConvergenceWarning,
-                stacklevel=outside_level(),
             )
 
     def decision_function(self, X: Any) -> Floats:
@@ -219,7 +217,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         decisions = self._decide(X)
         return one_against_rest(decisions, len(self.classes_))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Predict the classes of graphs.
 
         Parameters
@@ -250,7 +248,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         kernel, classes = self._kernel_on_graphs(), self.classes_.tolist()
         pairs = list(combinations(range(len(classes)), 2))
         starts = np.concatenate([[0], np.cumsum(self.n_support_)])
-        weights = np.zeros((len(flat_steps(kernel)[-1].graphs_), len(pairs)))
+        weights = np.zeros((len(split_pipeline(kernel)[1].graphs_), len(pairs)))
         for pair, (i, j) in enumerate(pairs):
             for code, row in ((i, j - 1), (j, i)):  # the row with the coefficients of a class against the other
                 members = slice(starts[code], starts[code + 1])
@@ -334,7 +332,7 @@ def count_fits(gaps: Floats) -> Fits:
 
 
 def _score_machines(
-    K: Floats, train: Ints, test: Ints, *, data: Data, weigh: Weigh, scorer: Scorer | None, classes: NDArray[Any]
+    K: Floats, train: Ints, test: Ints, *, data: Data, weigh: Weigh, scorer: Scorer | None, classes: Array
 ) -> tuple[Floats, Fits]:
     """Return the accuracy on the test part for each C, or the score of a scorer."""
     codes, weights = data.targets, None if data.weights is None else data.weights[test]

@@ -52,16 +52,13 @@ class TargetScale:
         """Return the targets at positions of the scale."""
         inside = np.clip(scaled, self.scaled[0], self.scaled[-1])
         beyond = scaled - inside
-        targets: Floats = self._curve(inside) + np.where(beyond < 0, self.slopes[0], self.slopes[1]) * beyond
-        return targets
+        return self._curve(inside) + np.where(beyond < 0, self.slopes[0], self.slopes[1]) * beyond
 
     def slope(self, scaled: Floats) -> Floats:
         """Return targets per unit of the scale at positions of the scale."""
         inside = self._curve(np.clip(scaled, self.scaled[0], self.scaled[-1]), 1)
-        slopes: Floats = np.where(
-            scaled < self.scaled[0], self.slopes[0], np.where(scaled > self.scaled[-1], self.slopes[1], inside)
-        )
-        return slopes
+        below, above = scaled < self.scaled[0], scaled > self.scaled[-1]
+        return np.select([below, above], list(self.slopes), inside)
 
     def transform(self, targets: Floats) -> Floats:
         """Return the positions of targets on the scale: the inverse of `inverse`."""
@@ -103,8 +100,8 @@ def target_scale(y: Floats, blend: float) -> TargetScale:
 
 def blended_scales(y: Floats, weights: Floats | None = None) -> list[tuple[TargetScale, Floats]]:
     """Return the scale of each blend with the positions of y on it; targets of weight 0 have a position, but no influence."""
-    known = y if weights is None else y[weights > 0]
-    scales = [target_scale(known, blend) for blend in BLENDS]
+    influential = y if weights is None else y[weights > 0]
+    scales = [target_scale(influential, blend) for blend in BLENDS]
     return [(scale, scale.transform(y)) for scale in scales]
 
 

@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
@@ -37,6 +36,7 @@ from treegram import kernels, models
 from treegram._core.files import check_writable, replacing
 from treegram._core.machine import package_versions
 from treegram._core.params import Checked
+from treegram._core.types import Array
 from treegram.exceptions import ModelFileError
 from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
@@ -138,7 +138,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """
     target = Path(path)
     check_writable(target)
-    arrays: list[NDArray[Any]] = []
+    arrays: list[Array] = []
     content = {"format": FORMAT, "versions": package_versions(), "model": _estimator_to_json(model, arrays)}
     with replacing(target) as file:
         _write_file(file, content, arrays)
@@ -183,11 +183,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 # -------------------------------------------------------------------- estimators as JSON
 
 
-def _to_json(value: Any, arrays: list[NDArray[Any]], what: str) -> Any:
-    """Return a value as JSON and append its arrays to the list; errors call the value ``what``."""
+def _to_json(value: Any, arrays: list[Array], title: str) -> Any:
+    """Return a value as JSON and append its arrays to the list; errors begin with its title."""
 
     def convert(entry: Any) -> Any:
-        return _to_json(entry, arrays, what)
+        return _to_json(entry, arrays, title)
 
     if isinstance(value, np.generic):
         value = value.item()
@@ -207,26 +207,26 @@ def _to_json(value: Any, arrays: list[NDArray[Any]], what: str) -> Any:
     if type(value) in RECORDS.values():
         return {"record": [type(value).__name__, convert(record_state(value))]}
     raise ModelFileError(
-        f"{what} is {value!r}, which a model file cannot contain: it contains plain values, arrays and treegram's own estimators, but no "
+        f"{title} is {value!r}, which a model file cannot contain: it contains plain values, arrays and treegram's own estimators, but no "
         "functions and no other objects. Replace it before saving the model."
     )
 
 
-def _add_array(arrays: list[NDArray[Any]], array: NDArray[Any]) -> int:
+def _add_array(arrays: list[Array], array: Array) -> int:
     """Add an array to the list, in the file's dtype for its kind, and return its position.
 
     Equal arrays are stored once: the kernels of a model share their graphs.
     """
     wide = {"f": np.dtype(np.float64), "i": np.dtype(np.int64), "u": np.dtype(np.uint64), "b": np.dtype(bool)}
     array = array.astype(wide.get(array.dtype.kind, array.dtype.str if array.dtype.itemsize else "<U1"))
-    for i, known in enumerate(arrays):
-        if (known.dtype, known.shape) == (array.dtype, array.shape) and known.tobytes() == array.tobytes():
+    for i, earlier in enumerate(arrays):
+        if (earlier.dtype, earlier.shape) == (array.dtype, array.shape) and earlier.tobytes() == array.tobytes():
             return i
     arrays.append(array)
     return len(arrays) - 1
 
 
-def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]]) -> dict[str, Any]:
+def _estimator_to_json(estimator: Any, arrays: list[Array]) -> dict[str, Any]:
     """Return an estimator as JSON and append its arrays to the list."""
     if isinstance(estimator, Precomputed):
         raise ModelFileError(
@@ -260,7 +260,7 @@ def _find_class(name: Any) -> type[Any] | None:
     return KERNELS[name] if name in KERNELS else None  # noqa: SIM401 (get would not load kernels of other packages)
 
 
-def _from_json(value: Any, arrays: list[NDArray[Any]]) -> Any:
+def _from_json(value: Any, arrays: list[Array]) -> Any:
     """Return the value that JSON describes; estimators are checked, and kernels are fitted."""
     if isinstance(value, list):
         return [_from_json(entry, arrays) for entry in value]
@@ -286,7 +286,7 @@ def _from_json(value: Any, arrays: list[NDArray[Any]]) -> Any:
     raise ModelFileError(f"{word!r} is not a kind of value")
 
 
-def _estimator_from_json(name: Any, parameters: Any, learned: Any, arrays: list[NDArray[Any]]) -> Any:
+def _estimator_from_json(name: Any, parameters: Any, learned: Any, arrays: list[Array]) -> Any:
     cls = _find_class(name)
     if cls is None:
         raise ModelFileError(
@@ -321,13 +321,13 @@ def _check_limits(estimator: Any) -> None:
 # -------------------------------------------------------------------- bytes of a file
 
 
-def _write_file(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
+def _write_file(file: IO[bytes], content: dict[str, Any], arrays: list[Array]) -> None:
     """Write the content, a JSON object, and the arrays that it refers to by index."""
     plain = [np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for array in arrays]
     for array in plain:
         _check_array(array.dtype.str, list(array.shape))
-    kinds = [[array.dtype.str, list(array.shape)] for array in plain]
-    text = json.dumps({**content, "arrays": kinds}, allow_nan=False, separators=(",", ":")).encode()
+    headers = [[array.dtype.str, list(array.shape)] for array in plain]
+    text = json.dumps({**content, "arrays": headers}, allow_nan=False, separators=(",", ":")).encode()
     n_bytes = _HEAD + len(text) + sum(array.nbytes for array in plain) + _DIGEST
     if len(text) > _max_text(n_bytes):
         raise ModelFileError(
@@ -342,7 +342,7 @@ def _write_file(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[A
     file.write(digest.digest())
 
 
-def _read_file(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+def _read_file(path: Path) -> tuple[dict[str, Any], list[Array]]:
     """Return the content and the arrays of a file; raise if anything in it was changed."""
     if not path.is_file():  # opening a pipe would wait for a writer
         path.stat()  # raises the usual error if the file does not exist
@@ -384,11 +384,11 @@ def _check_array(name: str, shape: list[Any]) -> None:
         raise ModelFileError(f"an array of the shape {shape} cannot be in a model file")
 
 
-def _read_arrays(data: memoryview, kinds: list[Any]) -> list[NDArray[Any]]:
+def _read_arrays(data: memoryview, headers: list[Any]) -> list[Array]:
     """Return the arrays with these dtypes and shapes, which must fill the data exactly."""
-    arrays: list[NDArray[Any]] = []
+    arrays: list[Array] = []
     start = 0
-    for name, shape in kinds:
+    for name, shape in headers:
         _check_array(name, shape)
         dtype = np.dtype(name)
         end = start + dtype.itemsize * math.prod(shape)

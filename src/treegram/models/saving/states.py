@@ -14,13 +14,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
+from treegram._core.types import Array, Floats
 from treegram.exceptions import ModelFileError
+from treegram.graphs import Graphs
 from treegram.graphs.digest import digest_graphs
 from treegram.graphs.fields import fields_to_graphs, graphs_to_fields
 from treegram.graphs.statistics import CodedValues, GraphStatistics
@@ -40,13 +41,16 @@ TOLERANCE = 1e-9  # relative difference of kernel values in the file and now: mo
 
 Sizes = dict[str, int]  # of one estimator: n_graphs, n_classes, ...
 
+# Variants of classes with rules of their own: automatic models of very many graphs, and regressors of several targets.
+_ON_ROWS, _SEVERAL_TARGETS = " on rows", "regressor of several targets"
+
 
 def learned_state(estimator: Any) -> dict[str, Any] | None:
     """Return the learned attributes of an estimator, or None if it is not fitted or never learns."""
     if isinstance(estimator, GraphKernel):
         return _kernel_state(estimator) if hasattr(estimator, "graphs_") else None
-    names = _rules_of(estimator, vars(estimator))
-    if "component_indices_" in names and hasattr(estimator, "kernel_"):
+    names = _RULES.get(_variant(estimator, vars(estimator)), {})
+    if isinstance(estimator, Nystroem) and hasattr(estimator, "kernel_"):
         _check_nystroem_can_be_saved(estimator)
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)} or None
 
@@ -56,20 +60,15 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
     if isinstance(estimator, GraphKernel):
         _restore_kernel(estimator, state)
         return
-    name = type(estimator).__name__
-    rules, last_check = _rules_of(estimator, state), _LAST_CHECKS.get(name)
-    if rules is _SEVERAL:
-        last_check = None
-    elif "blocks_" in rules:
-        last_check = _check_coefficients
-    if not rules:
-        raise ModelFileError(f"a {name} learns nothing, but the file has learned values for it")
-    _check_all(name, state, rules)
-    if "target_scale_" in rules:
+    variant = _variant(estimator, state)
+    if variant not in _RULES:
+        raise ModelFileError(f"a {variant} learns nothing, but the file has learned values for it")
+    _check_all(variant, state)
+    if "target_scale_" in _RULES[variant]:
         state = {"target_scale_": None, **state}  # without one, the plain numbers
     vars(estimator).update(state)
-    if last_check is not None:
-        last_check(estimator)
+    if variant in _LAST_CHECKS:
+        _LAST_CHECKS[variant](estimator)
 
 
 def record_state(record: Any) -> dict[str, Any]:
@@ -81,7 +80,7 @@ def restore_record(name: Any, values: dict[str, Any]) -> Any:
     """Return the record of a class of `RECORDS` with these values; raise if they are inconsistent."""
     if name not in RECORDS:
         raise ModelFileError(f"{name!r} is not a kind of record")
-    _check_all(name, values, _RULES[name])
+    _check_all(name, values)
     unknown = {"node_kernel": None} if name == "PivotMap" else {}  # see `_restore_map`
     record = RECORDS[name](**values, **unknown)
     if name in _LAST_CHECKS:
@@ -89,23 +88,23 @@ def restore_record(name: Any, values: dict[str, Any]) -> Any:
     return record
 
 
-def _check_all(name: str, values: dict[str, Any], rules: dict[str, str]) -> None:
-    """Check all values of an estimator or a record of the class ``name``."""
-    unknown = set(values) - set(rules)
+def _check_all(name: str, values: dict[str, Any]) -> None:
+    """Check all values of an estimator or a record by the rules of this name."""
+    unknown = set(values) - set(_RULES[name])
     if unknown:
         raise ModelFileError(f"{name} has no attribute {min(unknown)!r} in this version of treegram")
     sizes: Sizes = {"2": 2, "n_outputs": 1}  # a classifier of more than two classes has an output for each
-    for attribute, rule in rules.items():
-        what = f"{attribute} of a {name}" if name in RECORDS else attribute
-        _check(what, values.get(attribute), rule.split(), sizes)
+    for attribute, rule in _RULES[name].items():
+        title = f"{attribute} of a {name}" if name in RECORDS else attribute
+        _check(title, values.get(attribute), rule.split(), sizes)
 
 
-def _rules_of(estimator: Any, attributes: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rules for the learned attributes of an estimator that has these."""
-    name = type(estimator).__name__
+def _variant(estimator: Any, attributes: Mapping[str, Any]) -> str:
+    """Return the name of the rules for an estimator that has these learned attributes: its class, or a variant of it."""
     if "estimators_" in attributes and isinstance(estimator, TakesSeveralTargets):
-        return _SEVERAL
-    return _RULES_OF_ROWS[name] if "blocks_" in attributes and name in _RULES_OF_ROWS else _RULES.get(name, {})
+        return _SEVERAL_TARGETS
+    name = type(estimator).__name__
+    return name + _ON_ROWS if "blocks_" in attributes and name + _ON_ROWS in _RULES else name
 
 
 # -------------------------------------------------------------------- kernels
@@ -124,9 +123,8 @@ def _kernel_state(kernel: GraphKernel) -> dict[str, Any]:
     return {"graphs": graphs_to_fields(graphs), "digest": digest, "self_kernels": _self_kernels(kernel)}
 
 
-def _self_kernels(kernel: GraphKernel) -> NDArray[np.float64]:
-    normalizing = kernel._self_kernels
-    return (kernel._self_sums(kernel._fitted) if normalizing is None else normalizing).reshape(-1)
+def _self_kernels(kernel: GraphKernel) -> Floats:
+    return kernel._selves(kernel._fitted) if kernel._self_kernels is None else kernel._self_kernels
 
 
 def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
@@ -143,7 +141,7 @@ def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
             "was saved with, or fit the model again"
         )
     if kernel._self_kernels is not None:  # fit and fit_transform differ in the last bit: use the saved values
-        kernel._self_kernels = saved.reshape(kernel._self_kernels.shape)
+        kernel._self_kernels = saved
 
 
 # -------------------------------------------------------------------- rules
@@ -173,8 +171,6 @@ def _check(name: str, value: Any, rule: list[str], sizes: Sizes) -> None:
 
 def _follows(value: Any, requirement: str, shape: list[str], sizes: Sizes) -> bool:
     """Return True if a value is an array of this shape, or a number if the shape is empty, and as required."""
-    if requirement in _TYPES:
-        return isinstance(value, _TYPES[requirement])
     if requirement == "names":
         is_list = isinstance(value, list) and all(type(name) is str for name in value)
         return is_list and all(sizes.setdefault(size, len(value)) == len(value) for size in shape)
@@ -191,7 +187,7 @@ def _follows(value: Any, requirement: str, shape: list[str], sizes: Sizes) -> bo
     return bool(np.isfinite(value).all()) and _meets(value, requirement)
 
 
-def _meets(values: NDArray[Any], requirement: str) -> bool:
+def _meets(values: Array, requirement: str) -> bool:
     if requirement in ("codes", "increasing"):
         return bool((values[1:] > values[:-1]).all())
     if requirement == "ascending":
@@ -275,7 +271,7 @@ def _restore_map(features: Any) -> None:
 def _restore_statistics(statistics: Any) -> None:
     """Give the most frequent values of a GraphStatistics their columns again."""
     statistics._set_values(*statistics._values)
-    statistics._name_columns()
+    statistics._name_columns(Graphs.concatenate([]))
 
 
 def _check_coefficients(model: Any) -> None:
@@ -322,10 +318,6 @@ def _check_train_codes(model: Any) -> None:
         raise ModelFileError("train_codes_ must be positions in classes_")
 
 
-def _check_noise(model: Any) -> None:
-    _check("noise", model.best_params_.get("noise"), ["positive"], {})
-
-
 # -------------------------------------------------------------------- pipelines
 
 
@@ -364,14 +356,17 @@ _OBJECTS: dict[str, Callable[[str, Any, Sizes], None]] = {
     "records": _check_records,
     "scores": _check_scores,
 }
-_TYPES: dict[str, Any] = {"dict": dict, "flag": bool, "list": list | tuple, "str": str}
 _INSTANCES: dict[str, Any] = {
     "block": ("a block of rows", Block),
+    "dict": ("a dict", dict),
+    "flag": ("True or False", bool),
+    "list": ("a list", list, tuple),
     "map": ("a map of vectors", Constant, Fourier, PivotMap),
     "pipeline": ("a pipeline", Pipeline),
     "regressor": ("a fitted regressor of one target", TakesSeveralTargets),
     "rows": ("a fitted FeatureMap or Nystroem", FeatureMap, Nystroem),
     "statistics": ("a fitted GraphStatistics", GraphStatistics),
+    "str": ("a text", str),
     "target_scale": ("a scale of targets", TargetScale),
 }
 # The classes of objects that are no estimators, but attributes of these.
@@ -384,7 +379,7 @@ RECORDS: dict[str, type[Any]] = {
 # None or absent.
 _BLOCK = {"name": "str", "steps": "optional pipeline"}
 _CALIBRATED = {"calibration_": "optional ascending *"}
-_COMPARED = {"nearest_similarities_": "optional ascending *"}
+_COMPARED = {"nearest_similarities_": "ascending *"}
 _SEARCHED = {"kernel_": "kernel", "best_params_": "dict", **_CALIBRATED}
 _COMBINED = {
     "kernels_": "each kernel",
@@ -403,7 +398,15 @@ _PROCESS = {
     "target_scale_": "optional target_scale",
     "_half_inverse": "finite n_graphs n_graphs",
 }
-_SEVERAL = {"estimators_": "each regressor"}  # of a regressor of several targets
+_ROWS = {
+    "blocks_": "each block",
+    "coefs_": "each finite * n_outputs",
+    "weights_": "nonnegative n_entries",
+    "search_results_": "records",
+    "loo_scores_": "scores",
+    **_CALIBRATED,
+    "alphas_": "positive n_outputs",
+}
 _LINEAR_REGRESSOR = {"n_features_in_": "size n_features", "coef_": "finite n_features", "intercept_": "intercepts"}
 _LINEAR_CLASSIFIER = {"classes_": "classes", **_LINEAR_REGRESSOR, "coef_": "finite n_outputs n_features"}
 _RULES: dict[str, dict[str, str]] = {
@@ -448,7 +451,7 @@ _RULES: dict[str, dict[str, str]] = {
         "dual_coefs_": "each finite n_graphs n_outputs",
         "intercept_": "finite n_outputs",
         "train_codes_": "whole n_graphs",
-        "class_supports_": "optional ascending *",
+        "class_supports_": "ascending *",
         "temperature_": "positive",
     },
     "GraphStatistics": {
@@ -459,7 +462,7 @@ _RULES: dict[str, dict[str, str]] = {
         "_attributes": "names",
         "_edge_attributes": "names",
     },
-    "GraphGP": {**_SEARCHED, **_COMPARED, **_PROCESS, "_prior": "nonnegative"},
+    "GraphGP": {**_SEARCHED, **_COMPARED, **_PROCESS, "noise_": "positive", "_prior": "nonnegative"},
     "GraphRegressor": {**_COMBINED, **_PROCESS, "noise_": "nonnegative", "_priors": "positive n_entries"},
     "GraphRidge": {
         **_SEARCHED,
@@ -492,35 +495,24 @@ _RULES: dict[str, dict[str, str]] = {
         "n_attributes_in_": "whole",
         "_names": "optional names",
     },
+    "GraphClassifier" + _ON_ROWS: {
+        "classes_": "classes",
+        **_ROWS,
+        "intercept_": "finite n_outputs",
+        "temperature_": "positive",
+    },
+    "GraphRegressor" + _ON_ROWS: {
+        **_ROWS,
+        "intercept_": "finite",
+        "_spread": "nonnegative",
+        "target_scale_": "optional target_scale",
+    },
+    _SEVERAL_TARGETS: {"estimators_": "each regressor"},
     "LinearSVC": _LINEAR_CLASSIFIER,
     "LogisticRegression": _LINEAR_CLASSIFIER,
     "Ridge": _LINEAR_REGRESSOR,
     "SGDClassifier": _LINEAR_CLASSIFIER,
     "SGDRegressor": _LINEAR_REGRESSOR,
-}
-_ROWS = {
-    "blocks_": "each block",
-    "coefs_": "each finite * n_outputs",
-    "weights_": "nonnegative n_entries",
-    "search_results_": "records",
-    "loo_scores_": "scores",
-    **_CALIBRATED,
-}
-_RULES_OF_ROWS: dict[str, dict[str, str]] = {  # of automatic models of very many graphs
-    "GraphClassifier": {
-        "classes_": "classes",
-        **_ROWS,
-        "alphas_": "positive n_outputs",
-        "intercept_": "finite n_outputs",
-        "temperature_": "positive",
-    },
-}
-_RULES_OF_ROWS["GraphRegressor"] = {
-    **_ROWS,
-    "alphas_": "positive n_outputs",
-    "intercept_": "finite",
-    "_spread": "nonnegative",
-    "target_scale_": "optional target_scale",
 }
 _LAST_CHECKS: dict[str, Callable[[Any], None]] = {
     "CodedValues": _check_codes,
@@ -528,7 +520,8 @@ _LAST_CHECKS: dict[str, Callable[[Any], None]] = {
     "FeatureBlock": _check_features,
     "FeatureMap": _restore_map,
     "GraphClassifier": _check_train_codes,
-    "GraphGP": _check_noise,
+    "GraphClassifier" + _ON_ROWS: _check_coefficients,
+    "GraphRegressor" + _ON_ROWS: _check_coefficients,
     "GraphStatistics": _restore_statistics,
     "GraphSVC": _check_support,
     "TargetScale": _check_knots,
