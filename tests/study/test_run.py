@@ -428,7 +428,7 @@ def folder(tmp_path_factory):
 
 
 def start(folder, store):
-    command = [sys.executable, "-m", "treegram", "reproduce", "small.toml", "--store", store, "--data-dir", "."]
+    command = [sys.executable, "-m", "treegram", "reproduce", "small.toml", "--store", store]
     environment = {**os.environ, "PYTHONWARNINGS": "default"}
     return subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

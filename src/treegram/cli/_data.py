@@ -136,8 +136,8 @@ BY_INPUT = {  # all commands that build graphs have these, and treegram info des
 }
 _OPTIONS = _FIRST | {name: option for options in BY_INPUT.values() for name, option in options.items()}
 _MORE = """\
-treegram info --help lists more options of DATA, such as --label and
---attributes, by kind of input; this command has them too."""
+treegram info --help lists more options of DATA by kind of input, such
+as --label and --attributes; this command has them too."""
 
 
 def add_data_argument(
@@ -305,7 +305,7 @@ def _load_graphs(name: str, args: argparse.Namespace) -> GraphTable:
         graphs, y = treegram.load_parquet(name)
         task = ""
     else:
-        graphs, y = treegram.load_tu(name, data_dir=getattr(args, "data_dir", None), download="no_download" not in args)
+        graphs, y = treegram.load_tu(name, download="no_download" not in args)
         task = "regression" if y is not None and y.dtype.kind == "f" else "classification"
     return make_table(name, graphs, targets=() if y is None else [""], task=task)
 

@@ -24,12 +24,13 @@ from treegram.study.protocol import Protocol, Study, StudyEntry
 if TYPE_CHECKING:
     from treegram.graphs.graph_table import GraphTable
 
+SCAFFOLD = "scaffold"  # as a value of --groups, and as the split of a study
 EXAMPLES = (
     "treegram evaluate ENZYMES",
     "treegram evaluate ENZYMES --kernel oddcl --kernel wl --repeats 10",
     "treegram evaluate ./mine --kernel oddcl --repeats 1 --folds 5",
     "treegram evaluate ./energies --task regression --kernel wl",
-    "treegram evaluate esol.csv --target logS --split scaffold",
+    "treegram evaluate esol.csv --target logS --groups scaffold",
     "treegram evaluate ./mine --kernel oddcl --scale raw,standard --gamma 0.01,scale",
 )
 
@@ -46,16 +47,11 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
         default=1,
         help="leave out the graphs of classes with fewer than N (default: 1, none)",
     )
-    split = parser.add_mutually_exclusive_group()
-    split.add_argument(
+    parser.add_argument(
         "--groups",
         metavar="COLUMN",
-        help="keep graphs with the same value in this column together in the outer folds: all of them are trained or tested on",
-    )
-    split.add_argument(
-        "--split",
-        choices=["scaffold"],
-        help="keep molecules with the same Bemis-Murcko scaffold together in the outer folds",
+        help="keep graphs with the same value in this column together in the outer folds: all of them are trained or tested on; or "
+        '"scaffold": molecules with the same Bemis-Murcko scaffold',
     )
     add_run_options(parser, repeats="10")
 
@@ -69,8 +65,8 @@ def run(args: argparse.Namespace) -> None:
     sources = {_name(data): data for data in args.data}
     if len(sources) < len(args.data):
         raise ValueError(f"Data sets must have different names; got {', '.join(args.data)}.")
-    split = "groups" if args.groups else args.split or ""
-    columns = [args.groups] if args.groups else []
+    split = {None: "", SCAFFOLD: SCAFFOLD}.get(args.groups, "groups")
+    columns = [args.groups] if split == "groups" else []
     tables = {name: load(source, args, columns=columns, kernels=chosen) for name, source in sources.items()}
     tasks = {choose_task(table, target, args): name for name, table in tables.items() for target in table.targets}
     if len(tasks) > 1:
@@ -102,19 +98,19 @@ def _name(data: str) -> str:
 
 
 def _targets_and_groups(table: GraphTable, args: argparse.Namespace) -> tuple[Any, ...]:
-    """Return the graphs with a target, their targets, and with --groups or --split the group of each."""
+    """Return the graphs with a target, their targets, and with --groups the group of each."""
     import numpy as np
 
     graphs, y, ids = select_target(table)
-    if y is None or not (args.split or args.groups):
+    if y is None or args.groups is None:
         return graphs, y
-    if args.groups and table.transformer is None:
+    if table.transformer is None:
         raise ValueError(f"--groups is for molecules, proteins and tables, which {table.source} is not.")
-    if args.groups:  # a graph without a value is a group of its own
+    if args.groups != SCAFFOLD:  # a graph without a value is a group of its own
         values = enumerate(table.texts(args.groups))
         groups = np.array([f"graph {i}" if value is None else f"group {value}" for i, value in values])
     elif table.smiles is None:
-        raise ValueError(f"--split scaffold is for molecules, which {table.source} is not.")
+        raise ValueError(f"--groups scaffold is for molecules, which {table.source} is not.")
     else:
         groups = treegram.scaffold_groups([table.smiles[row] for row in table.kept])
     return graphs, y, groups[ids].astype(str)
