@@ -423,7 +423,11 @@ def test_evaluate_in_python_says_what_is_wrong(folder, sets):
             ["wl"],
             "the targets of A are classes or measurements: the targets are whole numbers, 4 distinct ones for 24 graphs. Add",
         ),
-        ({"A": (graphs, y), "B": (graphs, y + 0.5)}, ["wl"], "for classification, and others for regression"),
+        (
+            {"A": (graphs, y), "B": (graphs, y + 0.5)},
+            ["wl"],
+            "The targets of A are classes, and those of B measurements",
+        ),
     ):
         with pytest.raises(TreegramError, match=message):
             evaluate(data, models, "wrong.sqlite", repeats=1, folds=2)

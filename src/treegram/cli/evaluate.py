@@ -19,7 +19,7 @@ from treegram.cli._kernels import (
 )
 from treegram.cli._parser import Parser, at_least
 from treegram.cli.reproduce import add_run_options, run_and_print
-from treegram.study.protocol import Protocol, Study, StudyEntry
+from treegram.study.protocol import StudyEntry
 
 if TYPE_CHECKING:
     from treegram.graphs.graph_table import GraphTable
@@ -58,37 +58,27 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Build a study and run it like any other."""
-    from treegram.study.run import tuned
+    from treegram.study.run import make_study, tuned
 
-    chosen = scales_by_kernel(args)
+    scales_of = scales_by_kernel(args)
     # Stores and reports show the name of a data set, not its folder on this machine.
     sources = {_name(data): data for data in args.data}
     if len(sources) < len(args.data):
         raise ValueError(f"Data sets must have different names; got {', '.join(args.data)}.")
     split = {None: "", SCAFFOLD: SCAFFOLD}.get(args.groups, "groups")
     columns = [args.groups] if split == "groups" else []
-    tables = {name: load(source, args, columns=columns, kernels=chosen) for name, source in sources.items()}
-    tasks = {choose_task(table, target, args): name for name, table in tables.items() for target in table.targets}
-    if len(tasks) > 1:
-        raise ValueError(
-            f"The targets of {tasks['classification']} are classes, and those of {tasks['regression']} measurements; evaluate these data "
-            "sets one by one."
-        )
-    data = {name: _targets_and_groups(table, args) for name, table in tables.items()}
-    study = Study(
-        name="-".join(filter(None, [*sources, split])),  # a split gets its own store
-        title=f"Kernels on {', '.join(sources)}",
-        datasets=tuple(sources),
-        kernels=tuple(StudyEntry(name, tuned(name, _values(name, args), scales)) for name, scales in chosen.items()),
-        protocol=Protocol(
-            repeats=args.repeats or 10,
-            outer_folds=args.folds,
-            inner_folds=args.folds,
-            task=min(tasks, default="classification"),
-            min_class_size=args.min_class_size,
-            split=split,
-        ),
+    tables = {name: load(source, args, columns=columns, kernels=scales_of) for name, source in sources.items()}
+    tasks = {name: choose_task(table, target, args) for name, table in tables.items() for target in table.targets}
+    study = make_study(
+        list(sources),
+        tasks,
+        [StudyEntry(name, tuned(name, _values(name, args), scales)) for name, scales in scales_of.items()],
+        folds=args.folds,
+        repeats=args.repeats or 10,
+        min_class_size=args.min_class_size,
+        split=split,
     )
+    data = {name: _targets_and_groups(table, args) for name, table in tables.items()}
     run_and_print(study, study, data, args)
 
 
