@@ -63,10 +63,10 @@ class Parser(argparse.ArgumentParser):
             if option.startswith("--") and option not in self._option_string_actions:
                 hint = self.explain_unknown(option) or suggest(option, self._option_string_actions)
                 self.error(f"unknown option {option}{hint}")
-        known, rest = self.parse_known_args(arguments)
-        if rest:
-            self.error(f"unexpected argument {rest[0]!r}")
-        return known
+        args, unexpected = self.parse_known_args(arguments)
+        if unexpected:
+            self.error(f"unexpected argument {unexpected[0]!r}")
+        return args
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 and one line on stderr."""
@@ -104,8 +104,8 @@ def as_options(text: str, options: Mapping[str, argparse.Action]) -> str:
     ``max_size=3`` becomes ``--max-size 3``; a name without a value is a parameter only if it has an underscore, or begins the
     message, as in "depth must be".
     """
-    first, _, rest = text.partition(" must ")
-    if rest and f"--{first}" in options:
+    name, must, _ = text.partition(" must ")
+    if must and f"--{name}" in options:
         text = f"--{text}"
     for advice, option in _ADVICE.items():
         if options.keys() & set(option.split()):
@@ -176,9 +176,3 @@ def write_output(text: str, path: Path | None, contents: str) -> None:
     with replacing(path) as file:
         file.write(text.encode())
     show(f"{path}: {contents}")
-
-
-def add_kernel_name(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
-    """Add ``--kernel`` for commands that compare graphs without a model."""
-    text = "kernel (default: a sum that suits most graphs)"
-    parser.add_argument("--kernel", choices=names, metavar="NAME", help=text)

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import treegram
 from treegram.cli._data import add_data_argument, load, select_target
 from treegram.cli._kernels import (
-    AUTO,
     add_search_options,
-    choose_task,
-    kernel_class,
+    find_task,
     parameter_values,
     scales_by_kernel,
 )
@@ -68,11 +66,11 @@ def run(args: argparse.Namespace) -> None:
     split = {None: "", SCAFFOLD: SCAFFOLD}.get(args.groups, "groups")
     columns = [args.groups] if split == "groups" else []
     tables = {name: load(source, args, columns=columns, kernels=scales_of) for name, source in sources.items()}
-    tasks = {name: choose_task(table, target, args) for name, table in tables.items() for target in table.targets}
+    tasks = {name: find_task(table, target, args) for name, table in tables.items() for target in table.targets}
     study = make_study(
         list(sources),
         tasks,
-        [StudyEntry(name, tuned(name, _values(name, args), scales)) for name, scales in scales_of.items()],
+        [StudyEntry(name, tuned(name, parameter_values(args, name), scales)) for name, scales in scales_of.items()],
         folds=args.folds,
         repeats=args.repeats or 10,
         min_class_size=args.min_class_size,
@@ -104,7 +102,3 @@ def _targets_and_groups(table: GraphTable, args: argparse.Namespace) -> tuple[An
     else:
         groups = treegram.scaffold_groups([table.smiles[row] for row in table.kept])
     return graphs, y, groups[ids].astype(str)
-
-
-def _values(name: str, args: argparse.Namespace) -> dict[str, list[Any]]:
-    return {} if name == AUTO else parameter_values(args, kernel_class(name))

@@ -73,11 +73,12 @@ def _spread(numbers: dict[str, Any]) -> str:
 def _values(entries: list[dict[str, Any]], form: str) -> str:
     """List the distinct values; ``form`` formats the name, count and share of each."""
     total = sum(entry["count"] for entry in entries)
-    shown = [
+    texts = [
         form.format(_name(entry["value"]), entry["count"], entry["count"] / total) for entry in entries[:_MOST_VALUES]
     ]
-    rest = [f"and {len(entries) - _MOST_VALUES} more"] if len(entries) > _MOST_VALUES else []
-    return f"{len(entries)}: {', '.join(shown + rest)}"
+    if len(entries) > _MOST_VALUES:
+        texts.append(f"and {len(entries) - _MOST_VALUES} more")
+    return f"{len(entries)}: {', '.join(texts)}"
 
 
 def _name(value: Any) -> str:

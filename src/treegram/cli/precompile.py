@@ -52,10 +52,10 @@ def _tasks() -> Iterator[Callable[[], object]]:
     graphs = treegram.load_digits_graphs(n_levels=3)[0][:24]
     edges = [[(0, 1), (1, 2), (2, 0), (2, 3)], [(0, 1), (1, 2)]]
     labels, edge_labels = [["C", "C", "O", "N"], ["C", "O", "O"]], [["-", "=", "-", "="], ["-", "="]]
-    others = treegram.Graphs.from_edges(edges * 6, labels=labels * 6, edge_labels=edge_labels * 6)
+    labeled = treegram.Graphs.from_edges(edges * 6, labels=labels * 6, edge_labels=edge_labels * 6)
     for kernel in KERNELS.values():
         yield partial(_run_kernel, kernel(), graphs)
-        yield partial(_run_kernel, kernel(), others)
+        yield partial(_run_kernel, kernel(), labeled)
         if hasattr(kernel, "_feature_rows"):
             yield partial(_run_kernel, treegram.FeatureMap(kernel()), graphs)
     for n_features in (64, None):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treegram.cli._data import BY_INPUT, add_options, load_data
+from treegram.cli._data import OPTIONS_BY_INPUT, add_options, load_data
 from treegram.cli._parser import Parser, add_jobs, at_least, show
 from treegram.study.protocol import shipped_studies
 
@@ -41,7 +41,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         default=[],
         help="run the code of this Python module, which the study needs for its estimators; may be repeated",
     )
-    add_options(parser, BY_INPUT["data sets"])
+    add_options(parser, OPTIONS_BY_INPUT["data sets"])
 
 
 def run(args: argparse.Namespace) -> None:

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 
 from treegram.cli._data import add_data_argument, load
-from treegram.cli._kernels import NAMES
-from treegram.cli._parser import Parser, add_kernel_name, add_output, at_least, check_output, csv_text, write_output
+from treegram.cli._kernels import add_kernel_name
+from treegram.cli._parser import Parser, add_output, at_least, check_output, csv_text, write_output
 
 EXAMPLES = (
     "treegram similar ENZYMES --to 3,7 -k 10",
@@ -30,7 +30,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: AR
         "CSV file with the given graph, the position, name and similarity of each (default: stdout)",
         required=False,
     )
-    add_kernel_name(parser, NAMES)
+    add_kernel_name(parser)
 
 
 def run(args: argparse.Namespace) -> None:
