@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from treegram._core.optional import matplotlib_module
-from treegram.study.report_tables import baseline_name
-from treegram.study.significance import Ranking
+from treegram.study.significance import LEVEL, Ranking
 from treegram.study.summary import Cell, Summary
 
 _WIDTH = 7.0  # inches
@@ -70,7 +69,7 @@ def plot_ranks(ranking: Ranking | Summary, ax: Any = None) -> Any:
         ax.plot(span, [y, y], color=_OURS["color"], linewidth=4.5, clip_on=False, zorder=3, label="_group")
     y, ends = -1.45, (1, 1 + ranking.critical_difference)  # above the numbers of the axis
     ax.plot(ends, [y, y], color=_INK, linewidth=1.2, marker="|", markersize=8, clip_on=False, label="_CD")
-    text = f"critical difference {ranking.critical_difference:.2f} (level {ranking.alpha:g})"
+    text = f"critical difference {ranking.critical_difference:.2f} (level {LEVEL:g})"
     ax.annotate(text, (1, y), (0, 6), **_BESIDE)
     friedman = f"Friedman: p = {ranking.p_value:.2g}"
     ax.set_xlabel(f"mean rank on {ranking.n_datasets} data sets, 1 is best; {friedman}", labelpad=2, **_TEXT)
@@ -148,7 +147,7 @@ def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
         _dots(ax, rows + apart, published, "published", _PUBLISHED)
     baseline = summary.baseline(dataset)
     if baseline is not None:
-        _baseline(ax, baseline_name(summary), baseline)
+        _baseline(ax, summary.baseline_name, baseline)
     ax.set_xlabel(summary.metric.title, **_TEXT)
     _finish(ax, dataset)
     return ax

@@ -224,7 +224,9 @@ def as_table(part: Any) -> Any:
 
 def estimator_text(estimator: Any) -> str:
     """Return the name of an estimator, or its class and the parameters that differ from their defaults; empty for None."""
-    return estimator or "" if estimator is None or isinstance(estimator, str) else _spell(estimator)
+    if estimator is None:
+        return ""
+    return estimator if isinstance(estimator, str) else _spell(estimator)
 
 
 def _spell(value: Any) -> str:
@@ -233,7 +235,7 @@ def _spell(value: Any) -> str:
         return f"[{', '.join(map(_spell, value))}]"
     if not hasattr(value, "get_params") or isinstance(value, type):
         return " ".join(repr(value.tolist() if hasattr(value, "tolist") else value).split())
-    changed = (f"{name}={_spell(each)}" for name, each in changed_parameters(value).items())
+    changed = (f"{name}={_spell(parameter)}" for name, parameter in changed_parameters(value).items())
     return f"{type(value).__module__}.{type(value).__qualname__}({', '.join(changed)})"
 
 

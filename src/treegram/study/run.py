@@ -360,7 +360,7 @@ class Runner:
             similarities = (nearest_similarity(K) for matrices in shared for K in matrices.matrices)
             warn_if_diagonal(similarities, f"{entry.name} on {data.name}", has_attributes=data.graphs.n_attributes > 0)
         # All repeats have the same order, so keeping the first matrices is as good as keeping the last.
-        n_bytes = sum(each.n_bytes for matrices in (grams, *self.kept.values()) for each in matrices if each)
+        n_bytes = sum(part.n_bytes for parts in (grams, *self.kept.values()) for part in parts if part)
         if seed is None and n_bytes <= self.most_bytes:
             self.kept[key] = grams
         return grams

@@ -206,11 +206,11 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _wrong(path: str, wanted: str, value: Any) -> _InvalidKeyError:
+def _wrong(path: str, expected: str, value: Any) -> _InvalidKeyError:
     shown = repr(value)[:_SHOWN]
     if isinstance(value, dict | list):
         shown = "a table" if isinstance(value, dict) else "a list" if value else "an empty list"
-    return _InvalidKeyError(path, f"must be {wanted}, got {shown}")
+    return _InvalidKeyError(path, f"must be {expected}, got {shown}")
 
 
 def _check_exists(name: str, names: Collection[str], path: str, noun: str) -> None:
