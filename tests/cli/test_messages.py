@@ -74,8 +74,8 @@ def test_edge_ends_and_the_target_do_not_share_a_word(run):
 
 @pytest.fixture
 def options():
-    parser = Parser("treegram fit", "about", ())
-    add_arguments(parser, ["--kernel", "oddcl", "--kernel", "csm"])
+    parser = Parser("treegram fit", "about", (), ["--kernel", "oddcl", "--kernel", "csm"])
+    add_arguments(parser)
     return parser._option_string_actions
 
 

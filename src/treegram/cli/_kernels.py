@@ -69,9 +69,7 @@ def add_kernel_name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernel", choices=NAMES, metavar="NAME", help=text)
 
 
-def add_kernel_options(
-    parser: Parser, arguments: Sequence[str], text: str, *, default: str, several: bool = False
-) -> None:
+def add_kernel_options(parser: Parser, text: str, *, default: str, several: bool = False) -> None:
     """Add ``--kernel``, which with ``several`` may be repeated, and an option for each parameter of the named kernels."""
     read = partial(_read_name, (*NAMES, AUTO) if several else NAMES)
     parser.add_argument(
@@ -86,9 +84,9 @@ def add_kernel_options(
     )
     chooser = Parser(parser.prog, "", (), add_help=False)
     chooser.add_argument("--kernel", action="append", type=read)
-    names = chooser.parse_known_args(arguments)[0].kernel
+    names = chooser.parse_known_args(parser.arguments)[0].kernel
     if names is None:
-        names = [] if {"-h", "--help"} & set(arguments) else [default]
+        names = [] if {"-h", "--help"} & set(parser.arguments) else [default]
     for name in dict.fromkeys(names):
         if name != AUTO:
             _add_parameters(parser, name, kernel_class(name))
@@ -193,10 +191,10 @@ def _expected(allowed: Allowed) -> str:
 # -------------------------------------------------------------------- several kernels: fit, evaluate
 
 
-def add_search_options(parser: Parser, arguments: Sequence[str], models: str) -> None:
+def add_search_options(parser: Parser, models: str) -> None:
     """Add the options that say what cross-validation chooses from, and the task; ``models`` describes the fitted models."""
     text = f"{', '.join(NAMES)}, or auto, which tries many kernels and combines the best; may be repeated"
-    add_kernel_options(parser, arguments, text, default=AUTO, several=True)
+    add_kernel_options(parser, text, default=AUTO, several=True)
     parser.add_argument(
         "--scale",
         metavar="NAME,...",

@@ -34,9 +34,14 @@ _SETTING = re.compile(r"""(?<![\w'"./-])([a-z]+(?:_[a-z]+)*)(?:=('[^']*'|[\w.+-]
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser without abbreviations that suggests the closest option; use :meth:`read` instead of ``parse_args``."""
+    """A parser of some arguments, without abbreviations, that suggests the closest option; :meth:`read` replaces ``parse_args``.
 
-    def __init__(self, prog: str, about: str, examples: Sequence[str], **kwargs: Any) -> None:
+    Which options there are may depend on the arguments.
+    """
+
+    def __init__(
+        self, prog: str, about: str, examples: Sequence[str], arguments: Sequence[str] = (), **kwargs: Any
+    ) -> None:
         lines = "\n".join(f"  {example}" for example in examples)
         super().__init__(
             prog=prog,
@@ -46,6 +51,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             **kwargs,
         )
+        self.arguments = arguments
         self.explain_unknown: Callable[[str], str] = lambda _: ""  # why this command lacks an option
 
     def format_help(self) -> str:
@@ -56,14 +62,14 @@ class Parser(argparse.ArgumentParser):
         self.usage = self.usage or " ".join([self.prog, *words, "[options]"])
         return super().format_help()
 
-    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+    def read(self) -> argparse.Namespace:
         """Parse the arguments; report unknown options before missing ones."""
-        for argument in takewhile(lambda word: word != "--", arguments):
+        for argument in takewhile(lambda word: word != "--", self.arguments):
             option = argument.partition("=")[0]
             if option.startswith("--") and option not in self._option_string_actions:
                 hint = self.explain_unknown(option) or suggest(option, self._option_string_actions)
                 self.error(f"unknown option {option}{hint}")
-        args, unexpected = self.parse_known_args(arguments)
+        args, unexpected = self.parse_known_args(self.arguments)
         if unexpected:
             self.error(f"unexpected argument {unexpected[0]!r}")
         return args

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +32,11 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser, several=True)
     models = "classification with support vector machines, or regression with kernel ridge regression"
-    add_search_options(parser, arguments, models)
+    add_search_options(parser, models)
     parser.add_argument(
         "--min-class-size",
         metavar="N",

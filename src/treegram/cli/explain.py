@@ -17,7 +17,7 @@ EXAMPLES = (
 _LIMIT = 20
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     add_model_argument(parser)
     add_data_argument(parser, for_model=True)

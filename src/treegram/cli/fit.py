@@ -38,7 +38,7 @@ _OPTIMISTIC = "optimistic, because kernels and weights were chosen with the same
 Candidate = tuple[Any, dict[str, list[Any]]]  # a kernel, and the grid of its parameters
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser)
     add_output(
@@ -47,7 +47,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
         "must contain {target}: each gets a model of its own, fitted on the graphs that have a value",
     )
     models = "classification (with probabilities if --kernel is auto), or regression with error bars"
-    add_search_options(parser, arguments, models)
+    add_search_options(parser, models)
     add_jobs(parser)
 
 

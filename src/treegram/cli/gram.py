@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +21,7 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command, with the options of the kernel that the arguments name."""
     add_data_argument(parser)
     add_output(
@@ -37,7 +36,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
         help="fit the kernel on DATA, and compare the graphs of NEW (rows, graph_ids, y) with those of DATA (columns, fitted_ids, "
         "fitted_y)",
     )
-    add_kernel_options(parser, arguments, ", ".join(NAMES), default="oddcl")
+    add_kernel_options(parser, ", ".join(NAMES), default="oddcl")
 
 
 def run(args: argparse.Namespace) -> None:

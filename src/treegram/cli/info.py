@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import treegram
@@ -24,7 +24,7 @@ _MOST_VALUES = 10  # classes or labels on a line
 _MOST_COLUMNS = 20  # rows of the table of attributes
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser, in_full=True)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")

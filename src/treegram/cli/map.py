@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 from treegram.cli._data import add_data_argument, load_data
 from treegram.cli._kernels import add_kernel_name
@@ -16,7 +15,7 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser)
     add_output(

@@ -6,7 +6,7 @@ import argparse
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ the user. Several processes may share it; numba ignores a folder that it cannot 
 it: code in this folder is executed."""
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Describe where compiled code is kept; the command has no arguments."""
     parser.description = f"{parser.description}\n\n{_ABOUT}"
 

@@ -22,7 +22,7 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
         "study",
