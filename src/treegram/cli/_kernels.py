@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import treegram
 from treegram._core.text import suggest
-from treegram.cli._parser import Parser, at_least
+from treegram.cli._parser import SPELLED, Parser, at_least
 
 if TYPE_CHECKING:
     from treegram._core.params import Allowed
@@ -125,8 +125,7 @@ def _add_parameters(parser: Parser, name: str, kernel: type[Any]) -> None:
             help_text = f"turn off: {text}" if default else text
             group.add_argument(flag, action="store_const", const=[not default], help=help_text, **options)
         else:
-            shown = {"True": "yes", "False": "no", "None": "none"}.get(str(default), default)
-            text = f"{text} Expected: {_expected(allowed)} (default: {shown})"
+            text = f"{text} Expected: {_expected(allowed)} (default: {SPELLED.get(str(default), default)})"
             group.add_argument(flag, type=partial(_read_values, allowed), metavar="VALUE", help=text, **options)
 
 

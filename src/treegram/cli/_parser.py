@@ -29,6 +29,7 @@ _ADVICE = {
     "use WL, WLCL or ODDCL with": "use --kernel wl, wlcl or oddcl with",
 }
 _FORMULA = re.compile(r"[=+@-](?![\d.]*$)")  # how a cell begins that a spreadsheet would compute; not "-1" and "+"
+SPELLED = {"True": "yes", "False": "no", "None": "none"}  # values on the command line
 _OPTION_NAMES = {"cv": "folds", "n_jobs": "jobs", "source": "edge-from"}  # of parameters with another name
 _SETTING = re.compile(r"""(?<![\w'"./-])([a-z]+(?:_[a-z]+)*)(?:=('[^']*'|[\w.+-]*\w))?(?![\w'"/=(]|\.\w| = )""")
 
@@ -127,8 +128,7 @@ def as_options(text: str, options: Mapping[str, argparse.Action]) -> str:
             return match[0]
         if value is None or (value == "True" and options[option].nargs == 0):
             return option
-        words = {"True": "yes", "False": "no", "None": "none"}
-        return f"{option} {words.get(value, value.strip(chr(39)))}"
+        return f"{option} {SPELLED.get(value, value.strip(chr(39)))}"
 
     return one_line(_SETTING.sub(write, text))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treegram._core.optional import matplotlib_module
+from treegram._core.optional import blank_axes
 from treegram.study.significance import LEVEL, Ranking
 from treegram.study.summary import Cell, Summary
 
@@ -58,7 +58,7 @@ def plot_ranks(ranking: Ranking | Summary, ax: Any = None) -> Any:
     first_row = 0.8 + _BAR * (max(levels, default=-1) + 1)  # names begin below the bars
     bottom = first_row + n_left - 0.5
     if ax is None:
-        ax = _axes(bottom + 3.6)
+        ax = blank_axes((_WIDTH, _ROW * (bottom + 3.6)))
     _rank_axis(ax, ranking, bottom)
     for row, kernel in enumerate(order[:n_left]):
         _name_kernel(ax, names[kernel], ranking.mean_ranks[kernel], first_row + row, edge=1, side=-1)
@@ -191,7 +191,7 @@ def _kernel_rows(summary: Summary, dataset: str, ax: Any) -> tuple[Any, tuple[Ce
     if not cells:
         raise ValueError(f"The study has no data set {dataset!r}; it has {', '.join(summary.study.datasets)}.")
     if ax is None:
-        ax = _axes(len(cells) + 4.5)
+        ax = blank_axes((_WIDTH, _ROW * (len(cells) + 4.5)))
     ax.set(yticks=range(len(cells)), yticklabels=_short(cell.kernel for cell in cells), ylim=(len(cells) - 0.4, -0.6))
     return ax, cells
 
@@ -230,7 +230,3 @@ def _baseline(ax: Any, name: str, value: float) -> None:
     ax.axvline(value, color="#666666", linewidth=1.2, linestyle=(0, (4, 3)), label=label)
     if not is_near:
         ax.set_xlim(low, high)
-
-
-def _axes(n_rows: float) -> Any:
-    return matplotlib_module("figure").Figure(figsize=(_WIDTH, _ROW * n_rows), layout="constrained").subplots()
