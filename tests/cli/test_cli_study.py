@@ -690,6 +690,10 @@ def test_report_writes_the_files_of_a_paper(run, store):
     assert "files is not an empty folder; use --force to replace files in it" in err
     assert run("report", "small.sqlite", "--paper", "files", "-o", "page.html", "--force")[0] == 0
     assert new_files(store.parent) == ["files", "page.html", "page.md", "small.sqlite"]
+    store.rename("folds.csv")
+    code, out, err = run("report", "folds.csv", "--paper", ".", "--force")
+    assert is_one_line(code, out, err)
+    assert "An output file would replace the store folds.csv; give another name." in err
 
 
 @pytest.mark.parametrize("name", ["small.html", "small.md"])

@@ -10,7 +10,7 @@ from treegram.cli._parser import Parser, add_output, check_output, show
 EXAMPLES = (
     "treegram report paper.sqlite",
     "treegram report paper.sqlite -o report.html",
-    "treegram report paper.sqlite --paper tables/",
+    "treegram report paper.sqlite --paper files/",
 )
 
 
@@ -41,11 +41,12 @@ def run(args: argparse.Namespace) -> None:
     if page.suffix != ".html":
         raise ValueError(f"The output file must end in .html; got {str(page)!r}.")
     files = [] if args.paper and not args.output else [page, page.with_suffix(".md")]
-    if args.store.resolve() in {path.resolve() for path in files}:
+    folder = args.paper
+    folds = [folder / "folds.csv"] if folder else []
+    if args.store.resolve() in {path.resolve() for path in files + folds}:
         raise ValueError(f"An output file would replace the store {args.store}; give another name.")
     for path in files:
         check_output(path, force=args.force)
-    folder = args.paper
     if folder and (folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not args.force)):
         raise FileExistsError(f"{folder} is not an empty folder; use --force to replace files in it, or another name.")
     with Store.open(args.store, create=False) as store:
@@ -53,7 +54,8 @@ def run(args: argparse.Namespace) -> None:
         for path in files:
             write_report(summary, path)
         if folder:
-            files += [*write_latex(summary, folder), *write_figures(summary, folder), folder / "folds.csv"]
-            write_folds(store, folder / "folds.csv")
-    for path in files:
+            files += [*write_latex(summary, folder), *write_figures(summary, folder)]
+        for path in folds:
+            write_folds(store, path)
+    for path in files + folds:
         show(str(path))
