@@ -1,6 +1,6 @@
-"""Tables of a summary, and tables as Markdown, LaTeX and plain text.
+"""Tables of a summary, and tables as LaTeX and plain text.
 
-A table is built once and has four forms: those here, and the one in the template of the page.
+A table is built once and has four forms: these two, and those in the templates of the pages, HTML and Markdown.
 """
 
 from __future__ import annotations
@@ -365,16 +365,6 @@ def markdown_text(value: str) -> str:
     """Return any text as one line without markup; an underscore inside a word is not markup, and stays."""
     line = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", visible(" ".join(value.split())).replace("&", "&amp;"))
     return re.sub(r"[\\`*\[\]|~#]|\b_|_\b", r"\\\g<0>", line)
-
-
-def markdown_bullets(items: Iterable[str]) -> str:
-    """Return a Markdown list of the items that are not empty."""
-    return "\n".join(f"- {markdown_text(item)}" for item in items if item)
-
-
-def markdown_table(table: ReportTable, *, compact: bool = False) -> str:
-    """Return a Markdown table; in a compact one, a cell is one line: ``86.7 (92.8) ▼``."""
-    return render("treegram.study", "table.md", table=table, compact=compact, text=markdown_text)
 
 
 def latex_text(value: str) -> str:
