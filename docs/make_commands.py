@@ -36,7 +36,7 @@ def _command(name: str) -> Iterator[str]:
     """Yield the section of a command: a description, examples, and arguments."""
     module = import_module(f"treegram.cli.{name}")
     parser = Parser(f"treegram {name}", COMMANDS[name], module.EXAMPLES)
-    module.add_arguments(parser, [])  # with the options of the default kernel
+    module.add_arguments(parser)  # with the options of the default kernel
     title = f"treegram {name}"
     yield f"{title}\n{'-' * len(title)}\n\n{parser.description}\n\n.. code-block:: text\n"
     yield from (f"   {example}" for example in module.EXAMPLES)

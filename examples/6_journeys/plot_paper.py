@@ -2,8 +2,8 @@
 A paper: from data to LaTeX
 ===========================
 
-Two commands compare kernels by nested cross-validation and write what a paper needs: LaTeX tables, figures as PDF and SVG, and a
-BibTeX file with the references of kernels, data and software. ``--csv`` adds the scores of every fold. The data are built in.
+Two commands compare kernels by nested cross-validation and write what a paper needs: LaTeX tables, figures as PDF and SVG, a
+BibTeX file with the references of kernels, data and software, and the scores of every fold. The data are built in.
 """
 
 import tempfile
@@ -26,12 +26,12 @@ folder = Path(tempfile.mkdtemp())
 store, protocol = folder / "paper.sqlite", "--folds 3 --repeats 2"
 kernels = "--kernel wl --kernel wlcl --kernel oddst"
 main(f"evaluate synthetic {kernels} {protocol} --store {store}".split())
-main(f"report {store} --latex {folder}/tables --figures {folder}/figures".split())
+main(f"report {store} --paper {folder}/files".split())
 
 # %%
 # The table, ready for ``\input``:
 
-print((folder / "tables" / "scores.tex").read_text())
+print((folder / "files" / "scores.tex").read_text())
 print(", ".join(sorted(path.name for path in folder.glob("*/*"))))
 
 # %%

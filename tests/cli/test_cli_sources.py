@@ -170,6 +170,7 @@ def test_evaluate_and_explain_read_tables(run):
         (f"info {TABLES} --attributes remark", "nodes.csv:2: expected numbers in the column 'remark'; got 'note'."),
         (f"info {TABLES} --graph-column molecule", "nodes.csv: no column is called 'molecule'"),
         (f"info {TABLES} --edge-from first", "edges.csv: no column is called 'first'"),
+        (f"evaluate {TABLES} --graphs graphs.csv --target class --groups scaffold", "--groups scaffold is for molecules, which mine is not."),
         (f"info {TABLES} --hydrogens", "--hydrogens is for files of molecules (.smi, .sdf, .csv, .tsv), which mine is not."),
         (f"info {TABLES} --graphs graphs.txt --target y", "graphs.txt: the name of a table must end in .csv, .tsv or .parquet."),
         (f"info {TABLES} --graphs none.csv --target y", "none.csv cannot be read: No such file or directory"),

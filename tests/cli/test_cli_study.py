@@ -197,12 +197,14 @@ def test_store_can_have_any_name(run, folder):
     assert new_files(folder) == []
 
 
-def test_absolute_paths_are_not_stored(run, folder, finished, tmp_path_factory):
+def test_absolute_paths_are_not_stored(run, folder, finished, tmp_path_factory, monkeypatch):
     """Data sets may be in the data folder or next to the study; the folds depend only on their names."""
     elsewhere = tmp_path_factory.mktemp("secret") / "data"
     elsewhere.mkdir()
     shutil.move("A", elsewhere / "A")
-    assert run("reproduce", "small.toml", "--datasets", "A", "--repeats", 1, "--data-dir", elsewhere)[0] == 0
+    with monkeypatch.context() as patch:
+        patch.setenv("TREEGRAM_DATA", str(elsewhere))
+        assert run("reproduce", "small.toml", "--datasets", "A", "--repeats", 1)[0] == 0
     assert b"secret" not in Path("small.sqlite").read_bytes()
     shutil.move("small.toml", elsewhere / "moved.toml")
     assert run("reproduce", elsewhere / "moved.toml", "--datasets", "A", "--repeats", 1)[0] == 0
@@ -421,7 +423,11 @@ def test_evaluate_in_python_says_what_is_wrong(folder, sets):
             ["wl"],
             "the targets of A are classes or measurements: the targets are whole numbers, 4 distinct ones for 24 graphs. Add",
         ),
-        ({"A": (graphs, y), "B": (graphs, y + 0.5)}, ["wl"], "for classification, and others for regression"),
+        (
+            {"A": (graphs, y), "B": (graphs, y + 0.5)},
+            ["wl"],
+            "The targets of A are classes, and those of B measurements",
+        ),
     ):
         with pytest.raises(TreegramError, match=message):
             evaluate(data, models, "wrong.sqlite", repeats=1, folds=2)
@@ -588,28 +594,28 @@ MOLECULES = "smiles,logS,batch\n" + "".join(
 )
 
 
-@pytest.mark.parametrize(("option", "value"), [("--groups", "batch"), ("--split", "scaffold")])
-def test_evaluate_keeps_groups_together(run, folder, option, value):
+@pytest.mark.parametrize(("value", "split"), [("batch", "groups"), ("scaffold", "scaffold")])
+def test_evaluate_keeps_groups_together(run, folder, value, split):
     pytest.importorskip("rdkit")
     Path("esol.csv").write_text(MOLECULES)
-    words = ("evaluate", "esol.csv", "--target", "logS", "--kernel", "wl", "--folds", 2, "--repeats", 1, option, value)
+    words = ("evaluate", "esol.csv", "--target", "logS", "--kernel", "wl", "--folds", 2, "--repeats", 1)
+    words += ("--groups", value)
     code, _, err = run(*words)
     assert (code, err) == (0, "")
-    split = "groups" if option == "--groups" else "scaffold"
     path = f"esol.csv-{split}.sqlite"
-    assert commands(path)[0].endswith(f"{option} {value}")
+    assert commands(path)[0].endswith(f"--groups {value}")
     folds = [sorted(round(4 * number) for number in row.actual) for row in rows(path)]
     assert sorted(i for fold in folds for i in fold) == list(range(7))
     for together in ([0, 1], [2, 3], [4, 6]):
         assert sum(set(together) <= set(fold) for fold in folds) == 1
     assert run("report", path)[0] == 0
     assert "Outer folds keep " in Path(path).with_suffix(".md").read_text()
-    code, out, err = run("evaluate", "esol.csv", "--folds", 2, option, value)
+    code, out, err = run("evaluate", "esol.csv", "--folds", 2, "--groups", value)
     assert is_one_line(code, out, err)
     assert "esol.csv has no targets" in err
-    code, out, err = run("evaluate", "A", "--folds", 2, option, value)
+    code, out, err = run("evaluate", "A", "--folds", 2, "--groups", value)
     assert is_one_line(code, out, err)
-    assert f"{option if split == 'groups' else '--split scaffold'} is for molecules" in err
+    assert "--groups is for molecules, proteins and tables, which A is not." in err
 
 
 RARE = [1] * 15 + [2] * 8 + [7]
@@ -670,25 +676,24 @@ def test_report_overwrites_files_only_with_force(run, store):
     assert "A small study" in Path("page.md").read_text()
 
 
-def test_report_writes_latex_bibtex_and_csv(run, store):
-    options = ("--latex", "tables", "--figures", "figures", "--csv", "folds.csv")
-    code, out, err = run("report", "small.sqlite", *options)
+def test_report_writes_the_files_of_a_paper(run, store):
+    code, out, err = run("report", "small.sqlite", "--paper", "files")
     assert (code, err) == (0, "")
-    assert new_files(store.parent) == ["figures", "folds.csv", "small.sqlite", "tables"]
-    tables = ["pairs.tex", "references.bib", "scores.tex", "wins.tex"]
+    assert new_files(store.parent) == ["files", "small.sqlite"]
     figures = [f"{kind}_{name}.{ending}" for kind in ("scores", "times") for name in "AB" for ending in ("pdf", "svg")]
-    assert sorted(path.name for path in Path("tables").iterdir()) == tables
-    assert sorted(path.name for path in Path("figures").iterdir()) == figures
-    assert sorted(Path(line).as_posix() for line in out.splitlines()) == sorted(
-        ["folds.csv", *(f"tables/{name}" for name in tables), *(f"figures/{name}" for name in figures)]
-    )
-    assert len(Path("folds.csv").read_text().splitlines()) == 1 + N_ROWS
-    code, out, err = run("report", "small.sqlite", "--latex", "tables")
+    names = sorted(["pairs.tex", "references.bib", "scores.tex", "wins.tex", "folds.csv", *figures])
+    assert sorted(path.name for path in Path("files").iterdir()) == names
+    assert sorted(Path(line).as_posix() for line in out.splitlines()) == [f"files/{name}" for name in names]
+    assert len(Path("files/folds.csv").read_text().splitlines()) == 1 + N_ROWS
+    code, out, err = run("report", "small.sqlite", "--paper", "files")
     assert is_one_line(code, out, err)
-    assert "tables is not an empty folder; use --force to replace files in it" in err
-    code, out, err = run("report", "small.sqlite", "--csv", "small.sqlite", "--force")
+    assert "files is not an empty folder; use --force to replace files in it" in err
+    assert run("report", "small.sqlite", "--paper", "files", "-o", "page.html", "--force")[0] == 0
+    assert new_files(store.parent) == ["files", "page.html", "page.md", "small.sqlite"]
+    store.rename("folds.csv")
+    code, out, err = run("report", "folds.csv", "--paper", ".", "--force")
     assert is_one_line(code, out, err)
-    assert "An output file would replace the store small.sqlite; give another name." in err
+    assert "An output file would replace the store folds.csv; give another name." in err
 
 
 @pytest.mark.parametrize("name", ["small.html", "small.md"])

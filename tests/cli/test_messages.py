@@ -9,7 +9,7 @@ import pytest
 
 from treegram import Graphs, save_tu
 from treegram.cli import COMMANDS
-from treegram.cli._data import _FIRST, BY_INPUT
+from treegram.cli._data import _COMMON, OPTIONS_BY_INPUT
 from treegram.cli._parser import Parser, as_options
 from treegram.cli.fit import add_arguments
 
@@ -54,7 +54,7 @@ def test_help_begins_with_the_data_and_its_target(run):
 
 def test_options_for_one_kind_are_described_by_info_and_taken_by_others(run, folder):
     described = listed_options(run("info", "--help")[1])
-    for name in (*_FIRST, *(name for options in BY_INPUT.values() for name in options)):
+    for name in (*_COMMON, *(name for options in OPTIONS_BY_INPUT.values() for name in options)):
         assert any(option.rstrip(",") == "--" + name.replace("_", "-") for option in described)
     for option in ("--edge-from A", "--label x", "--directed", "--no-descriptors"):
         code, _, err = run(f"fit TINY {option} -o m.tgm")
@@ -74,8 +74,8 @@ def test_edge_ends_and_the_target_do_not_share_a_word(run):
 
 @pytest.fixture
 def options():
-    parser = Parser("treegram fit", "about", ())
-    add_arguments(parser, ["--kernel", "oddcl", "--kernel", "csm"])
+    parser = Parser("treegram fit", "about", (), ["--kernel", "oddcl", "--kernel", "csm"])
+    add_arguments(parser)
     return parser._option_string_actions
 
 

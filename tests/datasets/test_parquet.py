@@ -329,6 +329,7 @@ def test_chunks_concatenate_to_the_whole(stream_file, size):
     assert [len(chunk) for chunk, _ in chunks] == [size] * (600 // size) + [600 % size] * (600 % size > 0)
     assert Graphs.concatenate([chunk for chunk, _ in chunks]) == graphs
     assert np.concatenate([part for _, part in chunks]).tolist() == y.tolist()
+    assert all(part.flags.writeable for _, part in chunks)  # copies, as of the other readers
 
 
 @pytest.mark.parametrize("size", [0, 1.5, "a", None])

@@ -142,7 +142,7 @@ def test_estimators_without_decision_values_have_no_auc(tmp_path, data):
     assert {(row.roc_auc, row.inner_score) for row in rows} == {(None, None)}
     with Store.open(tmp_path / "s") as store:
         (cell,) = summarize(store).cells
-    assert cell.others["ROC AUC"] == (None, None)
+    assert cell.other_scores["ROC AUC"] == (None, None)
     assert cell.mean == pytest.approx(100 * np.mean([row.score for row in rows]))
 
 

@@ -78,10 +78,10 @@ def results(store):
     return [replace(row, seconds=0.0, run=0) for row in store.rows()]
 
 
-def run(study, path, load, **options):
+def run(study, path, load, n_jobs=None, **part):
     with Store.open(path) as store:
         data = {name: load(name) for name in study.datasets}
-        return run_study(study, store, data, **options), results(store)
+        return run_study(study.part(**part), store, data, n_jobs=n_jobs), results(store)
 
 
 def test_study_gives_one_row_per_fold(study, loaded, tmp_path):
@@ -428,7 +428,7 @@ def folder(tmp_path_factory):
 
 
 def start(folder, store):
-    command = [sys.executable, "-m", "treegram", "reproduce", "small.toml", "--store", store, "--data-dir", "."]
+    command = [sys.executable, "-m", "treegram", "reproduce", "small.toml", "--store", store]
     environment = {**os.environ, "PYTHONWARNINGS": "default"}
     return subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -147,7 +147,7 @@ def test_store_takes_one_data_set_under_a_name(tmp_path):
     )
     numbers = np.random.default_rng(0).normal(size=(40, 2))
     described = graphs.assign(graph_attributes=numbers)
-    run_study(study, tmp_path / "s", {"D": (described, y)}, repeats=1)
+    run_study(study.part(repeats=1), tmp_path / "s", {"D": (described, y)})
     others = {
         "none": graphs,
         "other values": graphs.assign(graph_attributes=numbers + 1e-9),

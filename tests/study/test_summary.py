@@ -401,9 +401,11 @@ def test_lower_regression_error_is_better(store):
     summary = summarize(store, study)
     cell = summary.row("low")[0]
     np.testing.assert_allclose(cell.folds, [[0.25 + (repeat + fold) / 64 for fold in (0, 1)] for repeat in range(3)])
-    assert list(cell.others) == ["RMSE", "R²"]
-    assert cell.others["RMSE"][0] == pytest.approx(cell.mean)
-    assert cell.others["R²"][0] == pytest.approx(np.mean([1 - fold**2 for repeat in cell.folds for fold in repeat]))
+    assert list(cell.other_scores) == ["RMSE", "R²"]
+    assert cell.other_scores["RMSE"][0] == pytest.approx(cell.mean)
+    assert cell.other_scores["R²"][0] == pytest.approx(
+        np.mean([1 - fold**2 for repeat in cell.folds for fold in repeat])
+    )
     assert summary.baseline("D") == 0.9
     (pair,) = summary.pairs
     # An error that is smaller by 0.5 is 25 % of the deviation of the targets on D, and 12.5 % on E.
@@ -432,7 +434,7 @@ def test_other_scores_are_means_over_folds_where_they_are_defined(store):
     for fold, area in enumerate([1.0, None]):
         row = replace(make_row("D", "WL", 0, fold, 0.5, {}), actual=(0, 1), predicted=(1, 1), roc_auc=area)
         store.add_row(entry_key(STUDY, WL, "D"), row)
-    assert only_cell(STUDY, store).others == {
+    assert only_cell(STUDY, store).other_scores == {
         "balanced accuracy": (50.0, None),
         "macro F1": (pytest.approx(100 / 3), None),
         "ROC AUC": (100.0, None),
@@ -454,7 +456,7 @@ def test_another_metric_can_be_used_for_the_tests(store):
     first, second, _ = summary.column("D")
     assert (first.repeats, second.repeats) == ((0, 1), (0, 1, 2))  # one fold has no ROC AUC
     assert first.mean == pytest.approx(90.5)
-    assert list(first.others) == ["accuracy", "balanced accuracy", "macro F1"]
+    assert list(first.other_scores) == ["accuracy", "balanced accuracy", "macro F1"]
     assert summary.baseline("D") == 50.0
     assert summary.comparisons[0].ours.mean_ranks == (1.0, 2.0, 3.0)
     assert summary.pairwise[0].corrected.difference == pytest.approx(10)

@@ -27,6 +27,6 @@ def new_axes(size: tuple[float, float] = _SIZE) -> Any:
     return matplotlib_module("pyplot").subplots(figsize=size, layout="constrained")[1]
 
 
-def blank_axes() -> Any:
+def blank_axes(size: tuple[float, float] = _SIZE) -> Any:
     """Return axes on a figure that pyplot does not manage, so that no window can open."""
-    return matplotlib_module("figure").Figure(figsize=_SIZE, layout="constrained").subplots()
+    return matplotlib_module("figure").Figure(figsize=size, layout="constrained").subplots()

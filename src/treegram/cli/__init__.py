@@ -1,6 +1,6 @@
 """The command ``treegram``: its subcommands, and how they exit.
 
-A subcommand is a module of this package with ``EXAMPLES`` (lines for its help), ``add_arguments(parser, arguments)`` and
+A subcommand is a module of this package with ``EXAMPLES`` (lines for its help), ``add_arguments(parser)`` and
 ``run(args)``; ``COMMANDS`` has its name and a line of help. Only the requested module is imported, and modules import kernels,
 models and their dependencies in ``run``, so that ``--help`` is fast. Results go to stdout, everything else to stderr.
 Exit codes: 0 success, 2 wrong usage or bad input (one line that says what is wrong), 130 interrupted by Ctrl-C, 141 the reader
@@ -88,20 +88,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str], options: dict[str, argparse.Action]) -> None:
-    top = _top_parser()
-    name = top.read(arguments[:1]).command
+    top = _top_parser(arguments[:1])
+    name = top.read().command
     if name is None:
         top.print_help()
         return
     if name not in COMMANDS:
         top.error(f"unknown command {name!r} (choose from {', '.join(COMMANDS)}){suggest(name, COMMANDS)}")
     module = import_module(f"treegram.cli.{name}")
-    parser = Parser(f"treegram {name}", COMMANDS[name], module.EXAMPLES)
-    module.add_arguments(parser, arguments[1:])
+    parser = Parser(f"treegram {name}", COMMANDS[name], module.EXAMPLES, arguments[1:])
+    module.add_arguments(parser)
     if name not in ("report", "completion"):  # they are done at once
         parser.add_argument("--verbose", action="store_true", help="log progress to stderr when it is not a terminal")
     options |= parser._option_string_actions
-    args = parser.read(arguments[1:])
+    args = parser.read()
     args.options = options
     # Stores record the command without the folders of this machine.
     words = [Path(word).resolve().name if os.sep in word else word for word in arguments]
@@ -112,14 +112,14 @@ def _dispatch(arguments: list[str], options: dict[str, argparse.Action]) -> None
         module.run(args)
 
 
-def _top_parser() -> Parser:
+def _top_parser(arguments: Sequence[str]) -> Parser:
     from treegram import __version__
 
     commands = "\n".join(f"  {name:11}{summary}" for name, summary in COMMANDS.items())
     about = (
         f"learn from graphs: molecules, proteins, scenes, networks.\n\ncommands (each has its own --help):\n{commands}"
     )
-    parser = Parser("treegram", about, EXAMPLES, usage="treegram COMMAND ... | --help | --version")
+    parser = Parser("treegram", about, EXAMPLES, arguments, usage="treegram COMMAND ... | --help | --version")
     parser.add_argument("command", nargs="?", metavar="COMMAND", help="one of the above")
     parser.add_argument("--version", action="version", version=f"treegram {__version__}", help="show the version")
     return parser

@@ -18,7 +18,6 @@ import treegram
 from treegram._core.text import counted, listed
 from treegram.cli._kernels import AUTO
 from treegram.cli._parser import Parser
-from treegram.cli._tables import find_table, read_graph_tables, read_structures
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +83,7 @@ def _names(text: str) -> str | list[str] | None:
     return None if text.lower() == "none" else names if len(names) > 1 else names[0]
 
 
-_FIRST = {  # in the help of every command
+_COMMON = {  # in the help of every command
     "target": _Option(
         {"action": "append", "metavar": "NAME", "help": TARGET}, {"molecules": "", "proteins": "", "tables": ""}
     ),
@@ -100,7 +99,7 @@ _FIRST = {  # in the help of every command
         {"action": "store_const", "const": "skip", "help": SKIP_INVALID}, {"molecules": "", "proteins": "missing"}
     ),
 }
-BY_INPUT = {  # all commands that build graphs have these, and treegram info describes them
+OPTIONS_BY_INPUT = {  # all commands that build graphs have these, and treegram info describes them
     "labels and vectors": {
         "label": _value("NAME,...", LABEL, _names, molecules="labels", tables="label"),
         "attributes": _value(
@@ -134,10 +133,10 @@ BY_INPUT = {  # all commands that build graphs have these, and treegram info des
         "no_download": _flag("use only data sets that are on this computer", graphs=""),
     },
 }
-_OPTIONS = _FIRST | {name: option for options in BY_INPUT.values() for name, option in options.items()}
+_OPTIONS = _COMMON | {name: option for options in OPTIONS_BY_INPUT.values() for name, option in options.items()}
 _MORE = """\
-treegram info --help lists more options of DATA, such as --label and
---attributes, by kind of input; this command has them too."""
+treegram info --help lists more options of DATA by kind of input, such
+as --label and --attributes; this command has them too."""
 
 
 def add_data_argument(
@@ -153,11 +152,11 @@ def add_data_argument(
     Help lists the options for one kind of data only with ``in_full``.
     """
     parser.add_argument("data", metavar="DATA", nargs="+" if several else None, help=DATA)
-    first = _FIRST | {"name_column": _OPTIONS["name_column"]} if for_model else _FIRST
+    common = _COMMON | {"name_column": _OPTIONS["name_column"]} if for_model else _COMMON
     group = parser.add_argument_group("DATA", None if for_model or in_full else _MORE)
-    add_options(group, {name: option for name, option in first.items() if name not in without})
+    add_options(group, {name: option for name, option in common.items() if name not in without})
     parser._action_groups.insert(1, parser._action_groups.pop())  # before the options of the command
-    for title, options in ({} if for_model else BY_INPUT).items():
+    for title, options in ({} if for_model else OPTIONS_BY_INPUT).items():
         group = parser.add_argument_group(title)
         add_options(group, options)
         if not in_full:
@@ -186,7 +185,7 @@ def _input_type(name: str, args: argparse.Namespace) -> str:
     """Return "tables", "molecules", "proteins" or "graphs"; raise if an option does not apply to such data."""
     if name == "-" or Path(name).suffix.lower() in MOLECULE_FILES:
         input_type = "molecules"
-    elif find_table(name, "nodes"):
+    elif _find_table(name, "nodes"):
         input_type = "tables"
     else:
         input_type = "proteins" if _structures(Path(name)) else "graphs"
@@ -195,6 +194,12 @@ def _input_type(name: str, args: argparse.Namespace) -> str:
             inputs = listed([INPUTS[other] for other in parameters])
             raise ValueError(f"{_spelled(option)} is for {inputs}, which {name} is not.")
     return input_type
+
+
+def _find_table(folder: str, table: str) -> Path | None:
+    """Return the table of nodes, edges or graphs in a folder, or None if there is none."""
+    paths = (Path(folder, table + ending) for ending in (".csv", ".tsv", ".parquet"))
+    return next(filter(Path.is_file, paths), None)
 
 
 def _structures(path: Path) -> list[Path]:
@@ -243,20 +248,21 @@ def load(
         return _load_graphs(name, args)
     from sklearn.base import clone
 
+    from treegram.cli._tables import read_graph_tables, read_structures
     from treegram.graphs.cells import DELIMITERS, read_cells
     from treegram.graphs.graph_table import join_cells, make_table
 
     set_options = {option: details.parameters.get(input_type) for option, details in _OPTIONS.items() if option in args}
-    chosen = {parameter: getattr(args, option) for option, parameter in set_options.items() if parameter}
+    values = {parameter: getattr(args, option) for option, parameter in set_options.items() if parameter}
     if input_type == "molecules" and saved is None:
         if getattr(args, "descriptors", AUTO in kernels):
-            chosen |= {"descriptors": ["rdkit2d", "erg"], "n_jobs": getattr(args, "jobs", None)}
+            values |= {"descriptors": ["rdkit2d", "erg"], "n_jobs": getattr(args, "jobs", None)}
         if list(kernels) == [AUTO]:
-            chosen.setdefault("labels", ["element", "pharmacophore"])
+            values.setdefault("labels", ["element", "pharmacophore"])
     module, _, name_of_class = _TRANSFORMERS[input_type].partition(".")
     new = getattr(import_module(f"treegram.graphs.{module}"), name_of_class)
     transformer = new() if saved is None else clone(saved)
-    transformer.set_params(**chosen)
+    transformer.set_params(**values)
     targets = getattr(args, "target", [])
     if input_type == "molecules":
         from treegram.graphs.molecules import read_molecule_table
@@ -275,13 +281,14 @@ def load(
             on_error=on_error or getattr(args, "skip_invalid", "raise"),
             data=data,
         )
-    graph_file = getattr(args, "graphs", find_table(name, "graphs"))
+    graph_file = getattr(args, "graphs", _find_table(name, "graphs"))
     cells = None if graph_file is None else read_cells(graph_file)
-    if input_type == "proteins":
+    node_file = _find_table(name, "nodes")
+    if node_file is None:
         table = read_structures(name, _structures(Path(name)), transformer, is_collected=on_error == "collect")
         graph_column = getattr(args, "graph_column", "graph")
     else:
-        graphs = read_graph_tables(transformer, name, cells)
+        graphs = read_graph_tables(transformer, node_file, _find_table(name, "edges"), cells)
         table, graph_column = make_table(name, graphs), transformer.graph
     table = replace(table, targets=targets, transformer=transformer)
     if cells is not None:
@@ -305,7 +312,7 @@ def _load_graphs(name: str, args: argparse.Namespace) -> GraphTable:
         graphs, y = treegram.load_parquet(name)
         task = ""
     else:
-        graphs, y = treegram.load_tu(name, data_dir=getattr(args, "data_dir", None), download="no_download" not in args)
+        graphs, y = treegram.load_tu(name, download="no_download" not in args)
         task = "regression" if y is not None and y.dtype.kind == "f" else "classification"
     return make_table(name, graphs, targets=() if y is None else [""], task=task)
 
@@ -320,22 +327,21 @@ def load_model_and_data(args: argparse.Namespace, *, on_error: str = "") -> tupl
         raise ValueError(
             f"{args.model} holds a {type(model).__name__}, which cannot predict; fit a model with treegram fit."
         )
-    input_types = {path.partition(".")[2]: input_type for input_type, path in _TRANSFORMERS.items()}
-    first = model[0] if hasattr(model, "steps") else None
-    input_type = input_types.get(type(first).__name__, "graphs")
-    other = _input_type(args.data, args)
-    if input_type != other:
+    type_of_class = {path.partition(".")[2]: input_type for input_type, path in _TRANSFORMERS.items()}
+    first_step = model[0] if hasattr(model, "steps") else None
+    model_type, data_type = type_of_class.get(type(first_step).__name__, "graphs"), _input_type(args.data, args)
+    if model_type != data_type:
         raise ValueError(
-            f"{args.model} was fitted on {INPUTS[input_type]}, so it cannot be used for {INPUTS[other]} such as {args.data}."
+            f"{args.model} was fitted on {INPUTS[model_type]}, so it cannot be used for {INPUTS[data_type]} such as {args.data}."
         )
-    return model if input_type == "graphs" else model[1:], load(args.data, args, saved=first, on_error=on_error)
+    return model if model_type == "graphs" else model[1:], load(args.data, args, saved=first_step, on_error=on_error)
 
 
 def training_note(in_training: NDArray[Any] | None) -> str:
     """Return a sentence about graphs that the model was fitted on, or "" if there are none or it is unknown."""
-    n_known = 0 if in_training is None else int(in_training.sum())
-    if in_training is None or not n_known:
+    if in_training is None or not in_training.any():
         return ""
-    were, them = ("was", "it") if n_known == 1 else ("were", "them")
-    sentence = f"{n_known} of {counted(len(in_training), 'graph')} {were} in the training data"
+    count = int(in_training.sum())
+    were, them = ("was", "it") if count == 1 else ("were", "them")
+    sentence = f"{count} of {counted(len(in_training), 'graph')} {were} in the training data"
     return f"{sentence}: how well the model predicts {them} says little about new graphs."

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import treegram
 from treegram._core.text import suggest
-from treegram.cli._parser import Parser, at_least
+from treegram.cli._parser import SPELLED, Parser, at_least
 
 if TYPE_CHECKING:
     from treegram._core.params import Allowed
@@ -63,9 +63,13 @@ def _read_name(names: Sequence[str], text: str) -> str:
 # -------------------------------------------------------------------- options
 
 
-def add_kernel_options(
-    parser: Parser, arguments: Sequence[str], text: str, *, default: str, several: bool = False
-) -> None:
+def add_kernel_name(parser: argparse.ArgumentParser) -> None:
+    """Add ``--kernel`` for commands that compare graphs without a model."""
+    text = "kernel (default: a sum that suits most graphs)"
+    parser.add_argument("--kernel", choices=NAMES, metavar="NAME", help=text)
+
+
+def add_kernel_options(parser: Parser, text: str, *, default: str, several: bool = False) -> None:
     """Add ``--kernel``, which with ``several`` may be repeated, and an option for each parameter of the named kernels."""
     read = partial(_read_name, (*NAMES, AUTO) if several else NAMES)
     parser.add_argument(
@@ -80,25 +84,25 @@ def add_kernel_options(
     )
     chooser = Parser(parser.prog, "", (), add_help=False)
     chooser.add_argument("--kernel", action="append", type=read)
-    chosen = chooser.parse_known_args(arguments)[0].kernel
-    if chosen is None:
-        chosen = [] if {"-h", "--help"} & set(arguments) else [default]
-    for name in dict.fromkeys(chosen):
+    names = chooser.parse_known_args(parser.arguments)[0].kernel
+    if names is None:
+        names = [] if {"-h", "--help"} & set(parser.arguments) else [default]
+    for name in dict.fromkeys(names):
         if name != AUTO:
             _add_parameters(parser, name, kernel_class(name))
-    parser.explain_unknown = partial(_explain_unknown, chosen)
+    parser.explain_unknown = partial(_explain_unknown, names)
 
 
-def _explain_unknown(chosen: Sequence[str], option: str) -> str:
-    """Return the end of the error about an option that no chosen kernel has, or "" if it is not an option of any kernel."""
+def _explain_unknown(names: Sequence[str], option: str) -> str:
+    """Return the end of the error about an option that none of these kernels has, or "" if it is not an option of any kernel."""
     users = _users_of(option.removeprefix("--").removeprefix("no-").replace("-", "_"))
-    if not chosen or not users or {*users} & {*chosen}:
+    if not names or not users or {*users} & {*names}:
         return ""
-    return f": it has no effect on {', '.join(chosen)}; it is for --kernel {', '.join(users)}"
+    return f": it has no effect on {', '.join(names)}; it is for --kernel {', '.join(users)}"
 
 
 def _add_parameters(parser: Parser, name: str, kernel: type[Any]) -> None:
-    """Add an option for each parameter that is not there yet."""
+    """Add an option for each parameter, unless another kernel has added it."""
     from treegram._core.params import FLAG, LIST, NOTHING, Number, Words, allowed_values
 
     group = parser.add_argument_group(f"options of the kernel {name}")
@@ -113,7 +117,7 @@ def _add_parameters(parser: Parser, name: str, kernel: type[Any]) -> None:
         is_flag = allowed == (FLAG,)
         if is_flag and default:
             flag = flag.replace("--", "--no-", 1)
-        if not set(allowed) - {NOTHING} or flag in parser._option_string_actions:  # another kernel also has it
+        if not set(allowed) - {NOTHING} or flag in parser._option_string_actions:
             continue
         text = texts.get(parameter, "").replace("%", "%%")
         options: dict[str, Any] = {"dest": _dest(parameter), "default": argparse.SUPPRESS}
@@ -121,14 +125,14 @@ def _add_parameters(parser: Parser, name: str, kernel: type[Any]) -> None:
             help_text = f"turn off: {text}" if default else text
             group.add_argument(flag, action="store_const", const=[not default], help=help_text, **options)
         else:
-            shown = {"True": "yes", "False": "no", "None": "none"}.get(str(default), default)
-            text = f"{text} Expected: {_expected(allowed)} (default: {shown})"
+            text = f"{text} Expected: {_expected(allowed)} (default: {SPELLED.get(str(default), default)})"
             group.add_argument(flag, type=partial(_read_values, allowed), metavar="VALUE", help=text, **options)
 
 
-def parameter_values(args: argparse.Namespace, kernel: type[Any]) -> dict[str, list[Any]]:
+def parameter_values(args: argparse.Namespace, kernel: str) -> dict[str, list[Any]]:
     """Return the values of each parameter of a kernel that the command line sets."""
-    return {name: getattr(args, _dest(name)) for name in _defaults(kernel) if _dest(name) in args}
+    names = [] if kernel == AUTO else _defaults(kernel_class(kernel))
+    return {name: getattr(args, _dest(name)) for name in names if _dest(name) in args}
 
 
 def parameter_texts(kernel: type[Any]) -> dict[str, str]:
@@ -186,10 +190,10 @@ def _expected(allowed: Allowed) -> str:
 # -------------------------------------------------------------------- several kernels: fit, evaluate
 
 
-def add_search_options(parser: Parser, arguments: Sequence[str], models: str) -> None:
+def add_search_options(parser: Parser, models: str) -> None:
     """Add the options that say what cross-validation chooses from, and the task; ``models`` describes the fitted models."""
     text = f"{', '.join(NAMES)}, or auto, which tries many kernels and combines the best; may be repeated"
-    add_kernel_options(parser, arguments, text, default=AUTO, several=True)
+    add_kernel_options(parser, text, default=AUTO, several=True)
     parser.add_argument(
         "--scale",
         metavar="NAME,...",
@@ -210,12 +214,12 @@ def add_search_options(parser: Parser, arguments: Sequence[str], models: str) ->
     )
 
 
-def choose_task(table: GraphTable, target: str, args: argparse.Namespace) -> str:
+def find_task(table: GraphTable, target: str, args: argparse.Namespace) -> str:
     """Return the task of ``--task``, or that of the data, or else that of the target if it is clear."""
-    from treegram.graphs.graph_table import choose_task as task_of
+    from treegram.graphs.graph_table import choose_task
 
-    what = f"the values of {target!r}" if target else "the targets"
-    return args.task or table.task or task_of(table.values(target)[1], what)
+    subject = f"the values of {target!r}" if target else "the targets"
+    return args.task or table.task or choose_task(table.values(target)[1], subject)
 
 
 def _scales(text: str) -> list[str]:
@@ -227,7 +231,7 @@ def _scales(text: str) -> list[str]:
 
 
 def scales_by_kernel(args: argparse.Namespace) -> dict[str, list[str]]:
-    """Return the chosen kernels, each with the scales to try; raise an error if ``--scale`` affects none of them."""
+    """Return the kernels of ``--kernel``, each with the scales to try; raise an error if ``--scale`` affects none of them."""
     names = dict.fromkeys(args.kernels or [AUTO])
     users = _users_of("uses_attributes") if args.scale else []
     if args.scale and not names.keys() & set(users):

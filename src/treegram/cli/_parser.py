@@ -29,14 +29,20 @@ _ADVICE = {
     "use WL, WLCL or ODDCL with": "use --kernel wl, wlcl or oddcl with",
 }
 _FORMULA = re.compile(r"[=+@-](?![\d.]*$)")  # how a cell begins that a spreadsheet would compute; not "-1" and "+"
+SPELLED = {"True": "yes", "False": "no", "None": "none"}  # values on the command line
 _OPTION_NAMES = {"cv": "folds", "n_jobs": "jobs", "source": "edge-from"}  # of parameters with another name
 _SETTING = re.compile(r"""(?<![\w'"./-])([a-z]+(?:_[a-z]+)*)(?:=('[^']*'|[\w.+-]*\w))?(?![\w'"/=(]|\.\w| = )""")
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser without abbreviations that suggests the closest option; use :meth:`read` instead of ``parse_args``."""
+    """A parser of some arguments, without abbreviations, that suggests the closest option; :meth:`read` replaces ``parse_args``.
 
-    def __init__(self, prog: str, about: str, examples: Sequence[str], **kwargs: Any) -> None:
+    Which options there are may depend on the arguments.
+    """
+
+    def __init__(
+        self, prog: str, about: str, examples: Sequence[str], arguments: Sequence[str] = (), **kwargs: Any
+    ) -> None:
         lines = "\n".join(f"  {example}" for example in examples)
         super().__init__(
             prog=prog,
@@ -46,6 +52,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             **kwargs,
         )
+        self.arguments = arguments
         self.explain_unknown: Callable[[str], str] = lambda _: ""  # why this command lacks an option
 
     def format_help(self) -> str:
@@ -56,17 +63,17 @@ class Parser(argparse.ArgumentParser):
         self.usage = self.usage or " ".join([self.prog, *words, "[options]"])
         return super().format_help()
 
-    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+    def read(self) -> argparse.Namespace:
         """Parse the arguments; report unknown options before missing ones."""
-        for argument in takewhile(lambda word: word != "--", arguments):
+        for argument in takewhile(lambda word: word != "--", self.arguments):
             option = argument.partition("=")[0]
             if option.startswith("--") and option not in self._option_string_actions:
                 hint = self.explain_unknown(option) or suggest(option, self._option_string_actions)
                 self.error(f"unknown option {option}{hint}")
-        known, rest = self.parse_known_args(arguments)
-        if rest:
-            self.error(f"unexpected argument {rest[0]!r}")
-        return known
+        args, unexpected = self.parse_known_args(self.arguments)
+        if unexpected:
+            self.error(f"unexpected argument {unexpected[0]!r}")
+        return args
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 and one line on stderr."""
@@ -104,8 +111,8 @@ def as_options(text: str, options: Mapping[str, argparse.Action]) -> str:
     ``max_size=3`` becomes ``--max-size 3``; a name without a value is a parameter only if it has an underscore, or begins the
     message, as in "depth must be".
     """
-    first, _, rest = text.partition(" must ")
-    if rest and f"--{first}" in options:
+    name, must, _ = text.partition(" must ")
+    if must and f"--{name}" in options:
         text = f"--{text}"
     for advice, option in _ADVICE.items():
         if options.keys() & set(option.split()):
@@ -121,8 +128,7 @@ def as_options(text: str, options: Mapping[str, argparse.Action]) -> str:
             return match[0]
         if value is None or (value == "True" and options[option].nargs == 0):
             return option
-        words = {"True": "yes", "False": "no", "None": "none"}
-        return f"{option} {words.get(value, value.strip(chr(39)))}"
+        return f"{option} {SPELLED.get(value, value.strip(chr(39)))}"
 
     return one_line(_SETTING.sub(write, text))
 
@@ -176,9 +182,3 @@ def write_output(text: str, path: Path | None, contents: str) -> None:
     with replacing(path) as file:
         file.write(text.encode())
     show(f"{path}: {contents}")
-
-
-def add_kernel_name(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
-    """Add ``--kernel`` for commands that compare graphs without a model."""
-    text = "kernel (default: a sum that suits most graphs)"
-    parser.add_argument("--kernel", choices=names, metavar="NAME", help=text)

@@ -17,23 +17,13 @@ if TYPE_CHECKING:
     from treegram.graphs.tables import TableGraphs
 
 
-_ENDINGS = (".csv", ".tsv", ".parquet")
-
-
-def find_table(folder: str, table: str) -> Path | None:
-    """Return the table of nodes, edges or graphs in a folder, or None if there is none."""
-    paths = (Path(folder, table + ending) for ending in _ENDINGS)
-    return next(filter(Path.is_file, paths), None)
-
-
-def read_graph_tables(transformer: TableGraphs, folder: str, graphs: CellTable | None) -> Graphs:
-    """Read the tables of a folder into graphs; names and labels are text. A new transformer learns which columns it takes."""
+def read_graph_tables(transformer: TableGraphs, nodes: Path, edges: Path | None, graphs: CellTable | None) -> Graphs:
+    """Read tables into graphs; names and labels are text. A new transformer learns which columns it takes."""
     from treegram.graphs.cells import read_cells
     from treegram.graphs.tables import choose_columns
 
-    nodes, edges = find_table(folder, "nodes"), find_table(folder, "edges")
-    if nodes is None or edges is None:
-        raise ValueError(f"{folder} has a table of nodes, but no edges.csv, edges.tsv or edges.parquet.")
+    if edges is None:
+        raise ValueError(f"{nodes.parent} has a table of nodes, but no edges.csv, edges.tsv or edges.parquet.")
     files = {"nodes": read_cells(nodes), "edges": read_cells(edges)}
     if transformer.graph_attributes:
         if graphs is None:
@@ -49,7 +39,7 @@ def read_graph_tables(transformer: TableGraphs, folder: str, graphs: CellTable |
         ),
         "graphs": ([transformer.graph], transformer.graph_attributes),
     }
-    if transformer.graph not in files["edges"]:  # edges need not name their graph
+    if transformer.graph not in files["edges"]:  # they need not name their graph
         columns["edges"][0].remove(transformer.graph)
     tables = {}
     for name, file in files.items():

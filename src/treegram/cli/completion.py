@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from importlib import import_module
 
 from treegram._core.optional import optional_module
@@ -12,7 +11,7 @@ from treegram.cli._parser import Parser
 EXAMPLES = ("treegram completion bash > ~/.local/share/bash-completion/completions/treegram",)
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell; needs shtab")
 
@@ -24,7 +23,7 @@ def run(args: argparse.Namespace) -> None:
     shtab = optional_module("shtab", "Completion scripts")
     top = Parser("treegram", "", ())
     commands = top.add_subparsers()
-    for name, about in COMMANDS.items():
-        command = commands.add_parser(name, about=about, examples=(), help=about)
-        import_module(f"treegram.cli.{name}").add_arguments(command, ["--help"])
+    for name, about in COMMANDS.items():  # with --help, which adds the options of no kernel
+        command = commands.add_parser(name, about=about, examples=(), arguments=["--help"], help=about)
+        import_module(f"treegram.cli.{name}").add_arguments(command)
     print(shtab.complete(top, args.shell))

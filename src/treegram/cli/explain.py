@@ -17,7 +17,7 @@ EXAMPLES = (
 _LIMIT = 20
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     add_model_argument(parser)
     add_data_argument(parser, for_model=True)
@@ -35,21 +35,21 @@ def run(args: argparse.Namespace) -> None:
     check_output(args.output, force=args.force)
     model, table = load_model_and_data(args)
     graphs = table.graphs
-    chosen = args.select or list(range(min(len(graphs), _LIMIT)))
-    last = max(chosen, default=0)
+    ids = args.select or list(range(min(len(graphs), _LIMIT)))
+    last = max(ids, default=0)
     if last >= len(graphs):
         raise ValueError(f"Graph {last} cannot be explained: {args.data} has {len(graphs)} graphs, counted from 0.")
     if graphs.graph_names is None:
         graphs = graphs.assign(graph_names=[f"Graph {i}" for i in range(len(graphs))])
-    targets = [y for ids, y in map(table.values, table.targets) if len(ids) == len(graphs)]
-    explanation = treegram.explain(model, graphs[chosen])
+    targets = [y for with_value, y in map(table.values, table.targets) if len(with_value) == len(graphs)]
+    explanation = treegram.explain(model, graphs[ids])
     explanation.to_html(
         args.output,
-        y=targets[0][chosen] if targets else None,
-        molecules=None if table.molecules is None else [table.molecules[row] for row in table.kept[chosen]],
+        y=targets[0][ids] if targets else None,
+        molecules=None if table.molecules is None else [table.molecules[row] for row in table.kept[ids]],
         title=f"{Path(args.data).name}, explained by {args.model.name}",
     )
-    share = f"{len(chosen)} of {counted(len(graphs), 'graph')}"
+    share = f"{len(ids)} of {counted(len(graphs), 'graph')}"
     show(f"{args.output}: {share} of {args.data}, explained by {args.model}")
     if note := training_note(explanation.in_training):
         print(note)

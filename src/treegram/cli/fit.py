@@ -14,7 +14,7 @@ from treegram.cli._data import add_data_argument, load
 from treegram.cli._kernels import (
     AUTO,
     add_search_options,
-    choose_task,
+    find_task,
     kernel_class,
     parameter_values,
     scales_by_kernel,
@@ -38,7 +38,7 @@ _OPTIMISTIC = "optimistic, because kernels and weights were chosen with the same
 Candidate = tuple[Any, dict[str, list[Any]]]  # a kernel, and the grid of its parameters
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser)
     add_output(
@@ -47,7 +47,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
         "must contain {target}: each gets a model of its own, fitted on the graphs that have a value",
     )
     models = "classification (with probabilities if --kernel is auto), or regression with error bars"
-    add_search_options(parser, arguments, models)
+    add_search_options(parser, models)
     add_jobs(parser)
 
 
@@ -61,17 +61,19 @@ def run(args: argparse.Namespace) -> None:
         )
     for path in paths.values():
         check_output(path, force=args.force)
-    chosen = scales_by_kernel(args)
-    if AUTO in chosen and len(chosen) > 1:
+    scales_of = scales_by_kernel(args)
+    if AUTO in scales_of and len(scales_of) > 1:
         raise ValueError("--kernel auto cannot be combined with other kernels: it tries all that suit the data.")
-    candidates = [pair for name, scales in chosen.items() if name != AUTO for pair in _candidates(name, scales, args)]
-    table = load(args.data, args, kernels=chosen)
+    candidates = [
+        pair for name, scales in scales_of.items() if name != AUTO for pair in _candidates(name, scales, args)
+    ]
+    table = load(args.data, args, kernels=scales_of)
     if not table.targets:
         raise ValueError(
             f"{args.data} has no targets, so there is nothing to learn; add graph labels or graph attributes to a data set, or name "
             "the targets of molecules, tables and structures with --target."
         )
-    tasks = {target: choose_task(table, target, args) for target in paths}
+    tasks = {target: find_task(table, target, args) for target in paths}
     for target, path in paths.items():
         _fit(table, target, tasks[target], candidates, path, args)
 
@@ -80,10 +82,10 @@ def _candidates(name: str, scales: Sequence[str], args: argparse.Namespace) -> I
     """Yield the kernel with each scale, and the grid to search: an option with a single value fixes a parameter."""
     from sklearn.pipeline import make_pipeline
 
-    values = parameter_values(args, kernel_class(name))
-    kernel = kernel_class(name)(**{key: given[0] for key, given in values.items() if len(given) == 1})
-    searched = kernel.default_param_grid() | values
-    grid = {key: given for key, given in searched.items() if len(given) > 1 or key not in values}
+    options = parameter_values(args, name)
+    kernel = kernel_class(name)(**{key: values[0] for key, values in options.items() if len(values) == 1})
+    searched = kernel.default_param_grid() | options
+    grid = {key: values for key, values in searched.items() if len(values) > 1 or key not in options}
     for scale in scales:
         yield kernel if scale == "raw" else make_pipeline(treegram.ScaleAttributes(scale), kernel), grid
 
@@ -103,9 +105,8 @@ def _fit(
     if not candidates:
         show(str(model.search_summary()))
     show(f"{path}: {type(model).__name__} of {counted(len(graphs), 'graph')} of {args.data}, {seconds:.2f} s")
-    if (
-        getattr(model, "target_scale_", None) is not None and candidates
-    ):  # an automatic model has said so below its table
+    # An automatic model has named the scale below its table.
+    if candidates and getattr(model, "target_scale_", None) is not None:
         show(f"targets: {model.target_scale_}")
     show(_score(model))
     print("treegram evaluate, with the same data and kernels, estimates how well such a model predicts new graphs.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +21,7 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command, with the options of the kernel that the arguments name."""
     add_data_argument(parser)
     add_output(
@@ -37,7 +36,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
         help="fit the kernel on DATA, and compare the graphs of NEW (rows, graph_ids, y) with those of DATA (columns, fitted_ids, "
         "fitted_y)",
     )
-    add_kernel_options(parser, arguments, ", ".join(NAMES), default="oddcl")
+    add_kernel_options(parser, ", ".join(NAMES), default="oddcl")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -49,16 +48,16 @@ def run(args: argparse.Namespace) -> None:
     if args.output.suffix != ".npz":
         raise ValueError(f"The output must end in .npz; got {str(args.output)!r}.")
     check_output(args.output, force=args.force)
-    kernel_type = kernel_class(args.kernel)
-    values = parameter_values(args, kernel_type)
-    grid = {name: given for name, given in values.items() if len(given) > 1}
-    kernel = kernel_type(**{name: given[0] for name, given in values.items() if name not in grid}, n_jobs=args.jobs)
+    values = parameter_values(args, args.kernel)
+    grid = {name: several for name, several in values.items() if len(several) > 1}
+    fixed = {name: value for name, [value, *_] in values.items() if name not in grid}
+    kernel = kernel_class(args.kernel)(**fixed, n_jobs=args.jobs)
     if grid and args.compare_with:
         raise ValueError(f"--compare-with takes one value of each parameter; got several for {', '.join(grid)}.")
     start = time.perf_counter()
     graphs, y, rows = _read(args.data, args)
     new, y_new, new_rows = _read(args.compare_with, args) if args.compare_with else (graphs, y, rows)
-    shape = [len(values) for values in grid.values()]
+    shape = [len(several) for several in grid.values()]
     check_space(args.output, 8 * len(graphs) * len(new) * int(np.prod(shape)))
     arrays: dict[str, Any] = {"graph_ids": new_rows, "y": y_new}
     if args.compare_with:
@@ -66,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
         arrays |= {"fitted_ids": rows, "fitted_y": y}
     elif grid:
         K = np.stack([gram for _, gram in kernel.gram_grid(graphs, grid)]).reshape(*shape, len(graphs), len(graphs))
-        arrays |= {name: np.array(values) for name, values in grid.items()}
+        arrays |= {name: np.array(several) for name, several in grid.items()}
     else:
         K = kernel.fit_transform(graphs)
     meta = {

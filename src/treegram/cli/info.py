@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import treegram
@@ -24,7 +24,7 @@ _MOST_VALUES = 10  # classes or labels on a line
 _MOST_COLUMNS = 20  # rows of the table of attributes
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser, in_full=True)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
@@ -73,11 +73,12 @@ def _spread(numbers: dict[str, Any]) -> str:
 def _values(entries: list[dict[str, Any]], form: str) -> str:
     """List the distinct values; ``form`` formats the name, count and share of each."""
     total = sum(entry["count"] for entry in entries)
-    shown = [
+    texts = [
         form.format(_name(entry["value"]), entry["count"], entry["count"] / total) for entry in entries[:_MOST_VALUES]
     ]
-    rest = [f"and {len(entries) - _MOST_VALUES} more"] if len(entries) > _MOST_VALUES else []
-    return f"{len(entries)}: {', '.join(shown + rest)}"
+    if len(entries) > _MOST_VALUES:
+        texts.append(f"and {len(entries) - _MOST_VALUES} more")
+    return f"{len(entries)}: {', '.join(texts)}"
 
 
 def _name(value: Any) -> str:

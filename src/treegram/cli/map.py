@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 from treegram.cli._data import add_data_argument, load_data
-from treegram.cli._kernels import NAMES
-from treegram.cli._parser import Parser, add_kernel_name, add_output, check_output, show
+from treegram.cli._kernels import add_kernel_name
+from treegram.cli._parser import Parser, add_output, check_output, show
 
 EXAMPLES = (
     "treegram map ENZYMES -o map.html",
@@ -16,13 +15,13 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser)
     add_output(
         parser, "HTML page; hovering over a point shows the name of the graph and its target, which is also the color"
     )
-    add_kernel_name(parser, NAMES)
+    add_kernel_name(parser)
 
 
 def run(args: argparse.Namespace) -> None:

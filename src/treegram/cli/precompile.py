@@ -6,7 +6,7 @@ import argparse
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ the user. Several processes may share it; numba ignores a folder that it cannot 
 it: code in this folder is executed."""
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Describe where compiled code is kept; the command has no arguments."""
     parser.description = f"{parser.description}\n\n{_ABOUT}"
 
@@ -52,10 +52,10 @@ def _tasks() -> Iterator[Callable[[], object]]:
     graphs = treegram.load_digits_graphs(n_levels=3)[0][:24]
     edges = [[(0, 1), (1, 2), (2, 0), (2, 3)], [(0, 1), (1, 2)]]
     labels, edge_labels = [["C", "C", "O", "N"], ["C", "O", "O"]], [["-", "=", "-", "="], ["-", "="]]
-    others = treegram.Graphs.from_edges(edges * 6, labels=labels * 6, edge_labels=edge_labels * 6)
+    labeled = treegram.Graphs.from_edges(edges * 6, labels=labels * 6, edge_labels=edge_labels * 6)
     for kernel in KERNELS.values():
         yield partial(_run_kernel, kernel(), graphs)
-        yield partial(_run_kernel, kernel(), others)
+        yield partial(_run_kernel, kernel(), labeled)
         if hasattr(kernel, "_feature_rows"):
             yield partial(_run_kernel, treegram.FeatureMap(kernel()), graphs)
     for n_features in (64, None):

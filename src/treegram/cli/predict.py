@@ -6,7 +6,6 @@ import argparse
 import inspect
 import json
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from treegram._core.text import counted
@@ -26,7 +25,7 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     add_model_argument(parser)
     add_data_argument(parser, without=("target", "skip_invalid"), for_model=True)

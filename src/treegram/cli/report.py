@@ -1,4 +1,4 @@
-"""``treegram report``: write a page from the results of a study, and tables and figures for a paper."""
+"""``treegram report``: write a page from the results of a study, and the files of a paper."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from treegram.cli._parser import Parser, add_output, check_output, show
 EXAMPLES = (
     "treegram report paper.sqlite",
     "treegram report paper.sqlite -o report.html",
-    "treegram report paper.sqlite --latex tables/ --figures figures/ --csv folds.csv",
+    "treegram report paper.sqlite --paper files/",
 )
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("store", metavar="STORE", type=Path, help="results of treegram reproduce or evaluate")
     add_output(
         parser,
-        "page to write, and a Markdown file next to it (default: the store's name with .html, unless other output is requested)",
+        "page to write, and a Markdown file next to it (default: the store's name with .html; with --paper, none)",
         required=False,
     )
     parser.add_argument(
-        "--latex",
+        "--paper",
         metavar="DIR",
         type=Path,
-        help="folder for LaTeX tables of scores, ranks and tests of all pairs of kernels, and references.bib",
+        help="folder for LaTeX tables of scores, ranks and tests of all pairs of kernels, references.bib, figures as PDF and SVG, and "
+        "folds.csv with the scores of every outer fold",
     )
-    parser.add_argument("--figures", metavar="DIR", type=Path, help="folder for figures as PDF and SVG")
-    parser.add_argument("--csv", metavar="FILE", type=Path, help="CSV file with the scores of every outer fold")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -41,24 +40,22 @@ def run(args: argparse.Namespace) -> None:
     page = args.output or args.store.with_suffix(".html")
     if page.suffix != ".html":
         raise ValueError(f"The output file must end in .html; got {str(page)!r}.")
-    pages = [] if (args.latex or args.figures or args.csv) and not args.output else [page, page.with_suffix(".md")]
-    files = [*pages, *([args.csv] if args.csv else [])]
-    if args.store.resolve() in {path.resolve() for path in files}:
+    files = [] if args.paper and not args.output else [page, page.with_suffix(".md")]
+    folder = args.paper
+    folds = [folder / "folds.csv"] if folder else []
+    if args.store.resolve() in {path.resolve() for path in files + folds}:
         raise ValueError(f"An output file would replace the store {args.store}; give another name.")
     for path in files:
         check_output(path, force=args.force)
-    for folder in (args.latex, args.figures):
-        if folder and (folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not args.force)):
-            raise FileExistsError(
-                f"{folder} is not an empty folder; use --force to replace files in it, or another name."
-            )
+    if folder and (folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not args.force)):
+        raise FileExistsError(f"{folder} is not an empty folder; use --force to replace files in it, or another name.")
     with Store.open(args.store, create=False) as store:
         summary = summarize(store)
-        if args.csv:
-            write_folds(store, args.csv)
-    for path in pages:
-        write_report(summary, path)
-    written = write_latex(summary, args.latex) if args.latex else []
-    written += write_figures(summary, args.figures) if args.figures else []
-    for path in (*files, *written):
+        for path in files:
+            write_report(summary, path)
+        if folder:
+            files += [*write_latex(summary, folder), *write_figures(summary, folder)]
+        for path in folds:
+            write_folds(store, path)
+    for path in files + folds:
         show(str(path))

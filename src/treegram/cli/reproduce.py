@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treegram.cli._data import BY_INPUT, add_options, load_data
+from treegram.cli._data import OPTIONS_BY_INPUT, add_options, load_data
 from treegram.cli._parser import Parser, add_jobs, at_least, show
 from treegram.study.protocol import shipped_studies
 
@@ -22,7 +22,7 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
         "study",
@@ -41,12 +41,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         default=[],
         help="run the code of this Python module, which the study needs for its estimators; may be repeated",
     )
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        help="folder with one folder per data set (default: TREEGRAM_DATA, or else a cache folder)",
-    )
-    add_options(parser, BY_INPUT["data sets"])
+    add_options(parser, OPTIONS_BY_INPUT["data sets"])
 
 
 def run(args: argparse.Namespace) -> None:
@@ -56,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
     study = read_study(args.study)
     part = study.part(args.datasets, args.kernels, args.repeats)
     beside = Path(args.study).parent  # data sets may be in the folder of the study file
-    folders = {name: beside / name for name in part.datasets if args.data_dir is None and (beside / name).is_dir()}
+    folders = {name: beside / name for name in part.datasets if (beside / name).is_dir()}
     data = {name: load_data(str(folders.get(name, name)), args) for name in part.datasets}
     run_and_print(study, part, data, args, allow_import=args.allow_import)
 

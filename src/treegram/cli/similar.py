@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 from treegram.cli._data import add_data_argument, load
-from treegram.cli._kernels import NAMES
-from treegram.cli._parser import Parser, add_kernel_name, add_output, at_least, check_output, csv_text, write_output
+from treegram.cli._kernels import add_kernel_name
+from treegram.cli._parser import Parser, add_output, at_least, check_output, csv_text, write_output
 
 EXAMPLES = (
     "treegram similar ENZYMES --to 3,7 -k 10",
@@ -15,7 +14,7 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser)
     parser.add_argument(
@@ -30,7 +29,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: AR
         "CSV file with the given graph, the position, name and similarity of each (default: stdout)",
         required=False,
     )
-    add_kernel_name(parser, NAMES)
+    add_kernel_name(parser)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -37,7 +37,7 @@ def is_known(name: str) -> bool:
 
 def unknown_set(name: str, home: Path) -> DatasetError:
     """Return the error for an unknown data set, with the three closest names."""
-    names = {known.lower(): known for known in _known_names()}
+    names = {existing.lower(): existing for existing in _known_names()}
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.0)
     return DatasetError(
         f"Unknown data set {name!r}: there is no such folder here or in {home}, and the public TU collection has none. "
@@ -102,13 +102,13 @@ def _unpack(archive: Path, name: str, folder: Path, checksums: dict[str, str]) -
     try:
         with zipfile.ZipFile(archive) as file:
             members = {PurePosixPath(member.filename): member for member in file.infolist()}
-            wanted = {path: member for path, member in members.items() if _is_wanted(path, name, checksums)}
-            if sum(member.file_size for member in wanted.values()) > _MAX_UNPACKED:  # zipfile reads no more than this
+            contents = {path: member for path, member in members.items() if _is_wanted(path, name, checksums)}
+            if sum(member.file_size for member in contents.values()) > _MAX_UNPACKED:  # zipfile reads no more than this
                 raise DatasetError(
                     f"The archive of {name!r} unpacks to more than {_MAX_UNPACKED} bytes, more than any data set of the "
                     "collection. If this is right, download and unpack it yourself, and load the folder."
                 )
-            for path, member in wanted.items():
+            for path, member in contents.items():
                 with file.open(member) as source, (folder / path.name).open("wb") as goal:
                     shutil.copyfileobj(source, goal)
     except DatasetError:

@@ -128,7 +128,8 @@ def iter_parquet(path: str | os.PathLike[str], chunk_size: Any = 1000) -> Iterat
     [4, 4, 2]
     """
     check_value("chunk_size", "iter_parquet", chunk_size, (Whole(1),))
-    return ((graphs, graphs.targets) for graphs in _read(*_open(path), int(chunk_size)))
+    chunks = _read(*_open(path), int(chunk_size))
+    return ((graphs, None if graphs.targets is None else graphs.targets.copy()) for graphs in chunks)
 
 
 def save_parquet(graphs: Any, path: str | os.PathLike[str]) -> None:
@@ -191,7 +192,7 @@ def _to_table(graphs: Graphs) -> Any:
     starts = {"nodes": graphs.offsets, "edges": graphs.indptr[graphs.offsets]}
     notes: dict[str, Any] = {"directed": graphs.directed, "json": [], "widths": {}}
     columns = {"edge_index": _edge_index(graphs, np.diff(starts["edges"])), "num_nodes": arrow.array(graphs.sizes)}
-    for field, column, things, _ in _FIELDS:
+    for field, column, unit, _ in _FIELDS:
         values = getattr(graphs, field)
         if values is None:
             continue
@@ -205,7 +206,7 @@ def _to_table(graphs: Graphs) -> Any:
             notes[f"{field[:-1]}_names"] = getattr(graphs, f"{field[:-1]}_names", None)
             numbers = _targets(values) if field == "targets" else values.ravel()
             items = _lists(np.arange(len(values) + 1) * width, numbers)
-        columns[column] = items if things == "graphs" else _lists(starts[things], items)
+        columns[column] = items if unit == "graphs" else _lists(starts[unit], items)
     return arrow.table(columns, metadata={_KEY: json.dumps(notes)})
 
 
@@ -280,10 +281,10 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, Any, dict[str, Any]]:
 
 def _read(path: str, file: Any, notes: dict[str, Any], n_rows: int) -> Iterator[Graphs]:
     """Yield the graphs of ``n_rows`` rows at a time, or one empty collection."""
-    wanted = [name for name in file.schema_arrow.names if name in _COLUMNS]
+    columns = [name for name in file.schema_arrow.names if name in _COLUMNS]
     first_row = 0
     with _reading(path):
-        for batch in file.iter_batches(n_rows, columns=wanted):
+        for batch in file.iter_batches(n_rows, columns=columns):
             yield _Batch(batch, path, first_row, notes).to_graphs()
             first_row += len(batch)
         if not first_row:
@@ -318,10 +319,10 @@ class _Batch(NamedTuple):
         names = self.table.schema.names
         if "num_nodes" in names:
             counts["nodes"]["num_nodes"] = self._rows("num_nodes", 0, "iu")[1][:, 0].tolist()
-        for field, column, things, type_codes in _FIELDS:
+        for field, column, unit, type_codes in _FIELDS:
             if column in names:
-                n_rows, rows = self._rows(column, int(things != "graphs"), type_codes)
-                counts[things][column] = n_rows.tolist()
+                n_rows, rows = self._rows(column, int(unit != "graphs"), type_codes)
+                counts[unit][column] = n_rows.tolist()
                 data[field] = self._values(field, column, rows)
                 if field.endswith("attributes"):
                     data[f"{field[:-1]}_names"] = self.notes.get(f"{field[:-1]}_names")

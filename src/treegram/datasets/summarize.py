@@ -139,9 +139,9 @@ def _are_like_coordinates(graphs: Graphs, vectors: Floats) -> bool:
     random = np.random.default_rng(0)
     arcs = random.integers(len(graphs.indices), size=_N_PAIRS)
     starts = np.repeat(np.arange(graphs.n_nodes), graphs.degrees)[arcs]
-    others = graphs.offsets[graphs.graph_ids[starts]] + random.integers(graphs.sizes[graphs.graph_ids[starts]])
+    partners = graphs.offsets[graphs.graph_ids[starts]] + random.integers(graphs.sizes[graphs.graph_ids[starts]])
     lengths = np.linalg.norm(vectors[starts] - vectors[graphs.indices[arcs]], axis=1)
-    distances = np.linalg.norm(vectors[starts] - vectors[others], axis=1)[starts != others]
+    distances = np.linalg.norm(vectors[starts] - vectors[partners], axis=1)[starts != partners]
     return bool(lengths.std() < _BOND_SPREAD * lengths.mean() and lengths.mean() < _BOND_SHARE * np.median(distances))
 
 

@@ -507,14 +507,14 @@ class Explanation:
             return
         classes = self._model.classes_.tolist()
         pairs = {pair: k for k, pair in enumerate(combinations(range(len(classes)), 2))}
-        first, *others = self._ranking[graph].tolist()
-        for second in others:
+        predicted, *rivals = self._ranking[graph].tolist()
+        for rival in rivals:
             combine = np.zeros(len(self.outputs))
             if isinstance(self.outputs[0], tuple):
-                combine[pairs[min(first, second), max(first, second)]] = 1.0 if first < second else -1.0
+                combine[pairs[min(predicted, rival), max(predicted, rival)]] = 1.0 if predicted < rival else -1.0
             else:
-                combine[first], combine[second] = 1.0, -1.0
-            yield Contrast(str(classes[first]), str(classes[second]), combine)
+                combine[predicted], combine[rival] = 1.0, -1.0
+            yield Contrast(str(classes[predicted]), str(classes[rival]), combine)
 
     @cached_property
     def _ranking(self) -> Ints:
@@ -529,8 +529,8 @@ class Explanation:
 
     def _node_values_of(self, graph: int, contrast: Contrast) -> Floats:
         """Return the contributions of a graph's nodes to one decision."""
-        first, last = self.graphs.offsets[:-1][graph], self.graphs.offsets[1:][graph]
-        values: Floats = self._node_values[first:last] @ contrast.combine
+        start, stop = self.graphs.offsets[:-1][graph], self.graphs.offsets[1:][graph]
+        values: Floats = self._node_values[start:stop] @ contrast.combine
         return values
 
     # ---------------------------------------------------------------- computed on demand: each costs another pass
@@ -746,7 +746,7 @@ def _linear_weights(linear: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
 def _choose_graphs(graphs: Graphs, transformed: list[Graphs]) -> Graphs:
     """Return the graphs with the nodes that all kernels see: the original graphs if transformers keep the nodes."""
     for candidate in (graphs, *transformed[:1]):
-        if all(np.array_equal(candidate.offsets, others.offsets) for others in transformed):
+        if all(np.array_equal(candidate.offsets, seen.offsets) for seen in transformed):
             return candidate
     raise ParameterError("The model cannot be explained: its kernels see different nodes, as transformers change them.")
 
@@ -774,8 +774,8 @@ def _find_in_training(parts: list[Part]) -> Ints | None:
         scales = None if vectors is None else np.abs(vectors).max(axis=0, initial=0.0)
         keys.append([_graph_keys(graphs, scales) for graphs in (part.kernel.graphs_, part.graphs)])
     fitted, new = (list(zip(*of_parts, strict=True)) for of_parts in zip(*keys, strict=True))
-    known = {key: index for index, key in reversed(list(enumerate(fitted)))}
-    return np.array([known.get(key, -1) for key in new], dtype=np.int64)
+    index_of = {key: index for index, key in reversed(list(enumerate(fitted)))}
+    return np.array([index_of.get(key, -1) for key in new], dtype=np.int64)
 
 
 def _graph_keys(graphs: Graphs, scales: Floats | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from string import ascii_letters
 from typing import Any
@@ -13,6 +14,7 @@ from markupsafe import Markup
 from treegram._core.html import render
 from treegram._core.optional import optional_module
 from treegram._core.types import Floats
+from treegram.exceptions import ParameterError
 from treegram.explanations.words import Tree, label_words, parse_tree, split_edge
 from treegram.graphs import Graphs
 from treegram.graphs.drawing import residues_of
@@ -169,6 +171,13 @@ def check_molecule(molecule: Any, graph: Graphs, argument: str) -> Any:
                     f"{argument}: its atom {atom.GetIdx()} is {symbol}, but the node's label is {label!r}."
                 )
     return checked
+
+
+def check_molecules(molecules: Sequence[Any], graphs: Graphs) -> list[Any]:
+    """Return the RDKit molecule of each graph."""
+    if len(molecules) != len(graphs):
+        raise ParameterError(f"molecules must have one entry per graph, {len(graphs)}; it has {len(molecules)}.")
+    return [check_molecule(molecule, graphs[i], f"molecules[{i}]") for i, molecule in enumerate(molecules)]
 
 
 def molecule_picture(

@@ -16,7 +16,7 @@ from treegram._core.optional import optional_module
 from treegram._core.text import label_text
 from treegram._core.types import Floats
 from treegram.exceptions import ParameterError
-from treegram.explanations.drawing import check_molecule
+from treegram.explanations.drawing import check_molecules
 from treegram.explanations.words import column_words, feature_words, label_words
 from treegram.graphs import Graphs
 from treegram.graphs.drawing import residues_of
@@ -83,10 +83,10 @@ def _feature_columns(explanation: Explanation) -> tuple[Any, dict[str, Any], Flo
         nothing = np.zeros(0, dtype=object)
         return np.zeros(0, np.int64), {"name": nothing, "words": nothing}, np.zeros((0, len(explanation.outputs)))
     is_used = sum((abs(values) for values in table.values), sp.csr_matrix(table.values[0].shape))
-    ids, used = is_used.nonzero()
-    columns, positions = np.unique(used, return_inverse=True)
+    ids, features = is_used.nonzero()
+    columns, positions = np.unique(features, return_inverse=True)
     names = np.array([table.name_of(column) for column in columns.tolist()], dtype=object)
-    values = np.stack([np.asarray(values[ids, used]).ravel() for values in table.values], axis=1)
+    values = np.stack([np.asarray(values[ids, features]).ravel() for values in table.values], axis=1)
     words = np.array([feature_words(name) for name in names], dtype=object)
     return ids, {"name": names[positions], "words": words[positions]}, values
 
@@ -97,10 +97,10 @@ def _graph_columns(explanation: Explanation) -> tuple[Any, dict[str, Any], Float
         raise ParameterError(
             "by='graphs' of to_frame needs a model that compares graphs; this one is linear on a FeatureMap. Use by='features'."
         )
-    first, values = explanation._parts[0], explanation.graph_contributions
+    part, values = explanation._parts[0], explanation.graph_contributions
     assert values is not None
     n_graphs, n_training = values.shape[:2]
-    names, numbers = first.kernel.graphs_.graph_names, first.numbers
+    names, numbers = part.kernel.graphs_.graph_names, part.numbers
     columns: dict[str, Any] = {
         "training_graph": np.tile(np.arange(n_training) if numbers is None else numbers, n_graphs)
     }
@@ -114,38 +114,34 @@ def summarize(explanation: Explanation, n: int, output: int | None) -> list[dict
     n_graphs = len(explanation.graphs)
     combine = np.array([explanation._contrast(i, output).combine for i in range(n_graphs)])
     records = []
-    for kind, values, name_of in _kinds(explanation, combine.reshape(n_graphs, len(explanation.outputs))):
+    for kind, values, item_of, words_of in _views(explanation, combine.reshape(n_graphs, len(explanation.outputs))):
         sizes = np.asarray(abs(values).sum(axis=0)).ravel() / max(n_graphs, 1)
         for column in np.argsort(-sizes, kind="stable")[:n].tolist():
             of_graphs = values[:, [column]].toarray().ravel()
             if of_graphs.any():
-                name, words = name_of(column)
-                record = {"kind": kind, "name": name, "words": words, "mean_absolute": float(sizes[column])}
-                record |= {"mean": float(of_graphs.mean()), "n_graphs": int(np.count_nonzero(of_graphs))}
-                records.append(record)
+                item = item_of(column)
+                record: dict[str, Any] = {"kind": kind, "name": label_text(item), "words": words_of(item)}
+                record |= {"mean_absolute": float(sizes[column]), "mean": float(of_graphs.mean())}
+                records.append(record | {"n_graphs": int(np.count_nonzero(of_graphs))})
     return sorted(records, key=lambda record: -record["mean_absolute"])
 
 
-def _kinds(
+def _views(
     explanation: Explanation, combine: Floats
-) -> Iterator[tuple[str, sp.csc_matrix, Callable[[int], tuple[str, str]]]]:
-    """Yield for each kind the contributions to one decision for each graph, and the name of a column, also in words."""
+) -> Iterator[tuple[str, sp.csc_matrix, Callable[[int], Any], Callable[[Any], str]]]:
+    """Yield for each kind of items their contributions to one decision of each graph, the item of a column, and its words."""
     table, names, graphs = explanation._table, explanation.column_names, explanation.graphs
     if table is not None:
         values = sum(sp.diags(of_graphs) @ values for of_graphs, values in zip(combine.T, table.values, strict=True))
-        yield "feature", sp.csc_matrix(values), lambda column: (name := table.name_of(column), feature_words(name))
+        yield "feature", sp.csc_matrix(values), table.name_of, feature_words
     if names:
         values = np.einsum("gco,go->gc", explanation._column_values, combine)[:, :-1]
-        yield "column", sp.csc_matrix(values), lambda column: (names[column], column_words(names[column]))
+        yield "column", sp.csc_matrix(values), names.__getitem__, column_words
     if graphs.labels is not None and len(graphs.label_values) > 1:
         values = np.einsum("vo,vo->v", explanation._node_values, combine[graphs.graph_ids])
         shape = (len(graphs), len(graphs.label_values))
         values = sp.csc_matrix((values, (graphs.graph_ids, graphs.labels)), shape)
-        yield (
-            "label",
-            values,
-            lambda code: (label_text(graphs.label_values[code]), label_words(graphs.label_values[code])),
-        )
+        yield "label", values, graphs.label_values.__getitem__, label_words
 
 
 # -------------------------------------------------------------------- structures of proteins
@@ -204,15 +200,13 @@ def write_atoms(path: Path, explanation: Explanation, molecules: Any) -> None:
     chem, graphs = optional_module("rdkit.Chem", "Molecules"), explanation.graphs
     if molecules is None:  # names may be SMILES
         molecules = graphs.graph_names if isinstance(explanation._X, Graphs) else explanation._X
-    molecules = [] if molecules is None else list(molecules)
-    if len(molecules) != len(graphs):
-        raise ParameterError(f"molecules must have one entry per graph, {len(graphs)}; it has {len(molecules)}.")
+    checked = check_molecules([] if molecules is None else list(molecules), graphs)
     outputs = [f" to {label_text(output)}" for output in explanation.outputs] if len(explanation.outputs) > 1 else [""]
     parts = np.split(explanation._node_values, graphs.offsets[1:-1])
     text = io.StringIO()
     writer = chem.SDWriter(text)
-    for i, (molecule, values) in enumerate(zip(molecules, parts, strict=True)):
-        copy = chem.Mol(check_molecule(molecule, graphs[i], f"molecules[{i}]"))
+    for i, (molecule, values) in enumerate(zip(checked, parts, strict=True)):
+        copy = chem.Mol(molecule)
         if not copy.GetNumConformers():
             optional_module("rdkit.Chem.rdDepictor", "Molecules").Compute2DCoords(copy)
         if graphs.graph_names is not None:

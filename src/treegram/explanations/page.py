@@ -28,7 +28,7 @@ from treegram._core.types import Floats
 from treegram.exceptions import ParameterError
 from treegram.explanations.contributions import Contrast, Explanation, split_model
 from treegram.explanations.drawing import (
-    check_molecule,
+    check_molecules,
     describe_nodes,
     draw_tree,
     minus,
@@ -109,7 +109,7 @@ def render_summary(explanation: Explanation, n_shown: int) -> str:
     for i in range(min(n_shown, n)):
         contrast = _split_decision(explanation, i, explanation._contrast(i))
         name = str(i) if graphs.graph_names is None else str(graphs.graph_names[i])
-        rows.append((name, _shown(explanation.predictions[i]), contrast))
+        rows.append((name, _value_text(explanation.predictions[i]), contrast))
     model = type(split_model(explanation._model)[-1]).__name__
     return render(
         _PACKAGE,
@@ -134,12 +134,12 @@ def _check_targets(explanation: Explanation, y: ArrayLike | None) -> NDArray[Any
     if targets is not None and targets.shape != (n,):
         raise ParameterError(f"y must have one entry per graph, shape ({n},); got shape {targets.shape}.")
     if targets is not None and explanation._is_classifier:
-        known = explanation._model.classes_.tolist()
-        unknown = [target for target in dict.fromkeys(targets.tolist()) if target not in known]
+        classes = explanation._model.classes_.tolist()
+        unknown = [target for target in dict.fromkeys(targets.tolist()) if target not in classes]
         if unknown:
             warnings.warn(
                 f"y has {counted(len(unknown), 'class', 'classes')} that the model was not fitted on, such as {unknown[0]!r}: all "
-                f"predictions for such graphs are wrong. It was fitted on classes such as {known[0]!r}.",
+                f"predictions for such graphs are wrong. It was fitted on classes such as {classes[0]!r}.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -148,15 +148,10 @@ def _check_targets(explanation: Explanation, y: ArrayLike | None) -> NDArray[Any
 
 def _check_molecules(explanation: Explanation, molecules: Sequence[Any] | None) -> list[Any] | None:
     """Return the molecules to draw; by default the model's inputs, if these are molecules."""
-    graphs, n = explanation.graphs, len(explanation.graphs)
-    first = next(iter(split_model(explanation._model)[0]), None)
-    if molecules is None and isinstance(first, MoleculeGraphs) and not first.hydrogens:
+    transformer = next(iter(split_model(explanation._model)[0]), None)
+    if molecules is None and isinstance(transformer, MoleculeGraphs) and not transformer.hydrogens:
         molecules = list(explanation._X)
-    if molecules is None:
-        return None
-    if len(molecules) != n:
-        raise ParameterError(f"molecules must have one entry per graph, {n}; it has {len(molecules)}.")
-    return [check_molecule(molecule, graphs[i], f"molecules[{i}]") for i, molecule in enumerate(molecules)]
+    return None if molecules is None else check_molecules(molecules, explanation.graphs)
 
 
 # -------------------------------------------------------------------- one graph
@@ -230,19 +225,19 @@ def _prediction(
 ) -> dict[str, Any]:
     """Return a prediction, how certain it is, the truth, and whether they agree, as text and as numbers to sort by."""
     value, truth = explanation.predictions[i], None if targets is None else targets[i]
-    is_known = explanation.in_training is not None and explanation.in_training[i]
+    is_of_training = explanation.in_training is not None and explanation.in_training[i]
     is_number = not explanation._is_classifier and np.ndim(value) == 0
-    verdict = "training graph" if is_known else ""
-    if truth is not None and explanation._is_classifier and not is_known:
+    verdict = "training graph" if is_of_training else ""
+    if truth is not None and explanation._is_classifier and not is_of_training:
         verdict = "correct" if value == truth else "wrong"
     digits = max(0, 1 - math.floor(math.log10(certainty))) if is_number and certainty else None
     text = "" if certainty is None else f"± {certainty:.{digits or 0}f}" if is_number else _percent(certainty)
     return {
-        "prediction": _shown(value, digits),
+        "prediction": _value_text(value, digits),
         "number": float(value) if is_number else None,
         "certainty": text,
         "certainty_number": certainty,
-        "truth": "" if truth is None else _shown(truth, digits),
+        "truth": "" if truth is None else _value_text(truth, digits),
         "error": abs(float(value) - float(truth)) if is_number and truth is not None else None,
         "verdict": verdict,
     }
@@ -252,17 +247,17 @@ def _score(explanation: Explanation, targets: NDArray[Any] | None) -> str:
     """Return how good the predictions for graphs outside the training data are, in words."""
     n = len(explanation.graphs)
     is_new = np.ones(n, dtype=bool) if explanation.in_training is None else ~explanation.in_training
-    n_known, words = n - int(is_new.sum()), []
-    if n_known:
-        were = "was" if n_known == 1 else "were"
-        words.append(f"{n_known} of {n} {were} in the training data and cannot show how good the model is")
+    n_of_training, words = n - int(is_new.sum()), []
+    if n_of_training:
+        were = "was" if n_of_training == 1 else "were"
+        words.append(f"{n_of_training} of {n} {were} in the training data and cannot show how good the model is")
     if targets is not None and is_new.any():
-        of = " for the others" if n_known else ""
+        scope = " for the others" if n_of_training else ""
         predictions, truths = explanation.predictions[is_new], targets[is_new]
         if explanation._is_classifier:
-            words.append(f"{(predictions == truths).sum()} of {is_new.sum()} predictions{of} are correct")
+            words.append(f"{(predictions == truths).sum()} of {is_new.sum()} predictions{scope} are correct")
         elif predictions.ndim == 1:
-            words.append(f"mean absolute error{of}: {np.abs(predictions - truths).mean():.3g}")
+            words.append(f"mean absolute error{scope}: {np.abs(predictions - truths).mean():.3g}")
     return "; ".join(words)
 
 
@@ -286,7 +281,7 @@ def _similar_graphs(explanation: Explanation, nouns: tuple[str, str]) -> Callabl
         return [
             {
                 **record,
-                "target": "" if record["target"] is None else _shown(record["target"]),
+                "target": "" if record["target"] is None else _value_text(record["target"]),
                 "picture": draw(record["index"], record["name"]),
                 "name": record["name"] or f"Training graph {record['index']}",
             }
@@ -303,18 +298,19 @@ def _matters(explanation: Explanation, nouns: tuple[str, str]) -> list[tuple[str
     """Return what matters across all graphs: a title and the largest contributions for each kind."""
     titles = {"label": f"Kinds of {nouns[1]}s", "feature": "Features", "column": f"Numbers of the whole {nouns[0]}"}
     records = explanation.summary(_N_SUMMARY)
-    lists = {kind: [record for record in records if record["kind"] == kind] for kind in titles}
-    drawn = {
-        kind: [
+    sections = []
+    for kind, title in titles.items():
+        items = [
             (record | _draw_feature(record["name"]) if kind == "feature" else record, record["mean"])
             for record in records
+            if record["kind"] == kind
         ]
-        for kind, records in lists.items()
-    }
-    return [(titles[kind], items) for kind, items in drawn.items() if items]
+        if items:
+            sections.append((title, items))
+    return sections
 
 
-def _shown(value: Any, digits: int | None = None) -> str:
+def _value_text(value: Any, digits: int | None = None) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
     return (
         minus(f"{plain:.4g}" if digits is None else f"{plain:.{digits}f}") if isinstance(plain, float) else str(plain)

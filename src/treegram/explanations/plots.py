@@ -359,8 +359,8 @@ def plot_gram(
     if title is not None:
         ax.set_title(title)
     if colorbar:
-        ends = [end for end, is_cut in (("min", matrix.min() < low), ("max", matrix.max() > high)) if is_cut]
-        extend = "both" if len(ends) == 2 else "".join(ends) or "neither"
+        is_below, is_above = matrix.min() < low, matrix.max() > high
+        extend = "both" if is_below and is_above else "min" if is_below else "max" if is_above else "neither"
         bar = ax.figure.colorbar(image, ax=ax, extend=extend, fraction=0.046, pad=0.03)
         bar.set_label("kernel value")
     return ax

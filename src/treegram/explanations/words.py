@@ -63,9 +63,9 @@ def label_words(label: Hashable, *, is_plural: bool = False) -> str:
         return f"{'nodes' if is_plural else 'node'} labeled {text}"
     if not isinstance(label, tuple) or not text.strip("/"):
         return text
-    first, *others = (str(part) for part in label)
-    others = [other for other in others if other]
-    return f"{first} ({', '.join(others)})" if others else f"other {first}"
+    noun, *parts = (str(part) for part in label)
+    properties = ", ".join(filter(None, parts))
+    return f"{noun} ({properties})" if properties else f"other {noun}"
 
 
 def _surroundings(tree: Tree) -> str:

@@ -193,12 +193,12 @@ def _folds(protocol: Protocol) -> str:
 
 def refuse_other_data(data: Sequence[CheckedData], store: Store) -> None:
     """Raise if the store has results for a different data set of the same name."""
-    known = {facts.name: facts for facts in store.datasets()}
-    used = {row.dataset for row in store.rows()} if known else set()
-    for checked in data:
-        now, then = asdict(checked.facts), asdict(known.get(checked.name, checked.facts))
-        if checked.name in used and now != then:
+    stored = {facts.name: facts for facts in store.datasets()}
+    with_results = {row.dataset for row in store.rows()} if stored else set()
+    for dataset in data:
+        now, then = asdict(dataset.facts), asdict(stored.get(dataset.name, dataset.facts))
+        if dataset.name in with_results and now != then:
             changes = ", ".join(f"{key} is {now[key]} and was {then[key]}" for key in now if now[key] != then[key])
             raise StudyError(
-                f"{checked.name} is not the data set that {store.path} has results for: {changes}. Use another store."
+                f"{dataset.name} is not the data set that {store.path} has results for: {changes}. Use another store."
             )

@@ -57,14 +57,14 @@ class Metric:
 
 def main_metric(protocol: Protocol) -> Metric:
     """Return the score that is tested: the protocol's, by default accuracy or the mean absolute error."""
-    metrics = _METRICS[protocol.task]
+    metrics = METRICS[protocol.task]
     return next((metric for metric in metrics if metric.name == protocol.metric), metrics[0])
 
 
 def other_metrics(protocol: Protocol) -> tuple[Metric, ...]:
     """Return the other scores."""
     main = main_metric(protocol)
-    return tuple(metric for metric in _METRICS[protocol.task] if metric is not main)
+    return tuple(metric for metric in METRICS[protocol.task] if metric is not main)
 
 
 # -------------------------------------------------------------------- classification
@@ -124,8 +124,8 @@ def _f1_of_largest(facts: DatasetFacts) -> float:
     return 100 * 2 * share / (1 + share) / len(facts.class_counts)
 
 
-# In the order of `protocol.METRICS`.
-_METRICS = {
+# By task, with the default first.
+METRICS = {
     "classification": (
         Metric(
             "accuracy",

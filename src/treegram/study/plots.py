@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from treegram._core.optional import matplotlib_module
-from treegram.study.report_tables import baseline_name
-from treegram.study.significance import Ranking
+from treegram._core.optional import blank_axes
+from treegram.study.significance import LEVEL, Ranking
 from treegram.study.summary import Cell, Summary
 
 _WIDTH = 7.0  # inches
@@ -59,7 +58,7 @@ def plot_ranks(ranking: Ranking | Summary, ax: Any = None) -> Any:
     first_row = 0.8 + _BAR * (max(levels, default=-1) + 1)  # names begin below the bars
     bottom = first_row + n_left - 0.5
     if ax is None:
-        ax = _axes(bottom + 3.6)
+        ax = blank_axes((_WIDTH, _ROW * (bottom + 3.6)))
     _rank_axis(ax, ranking, bottom)
     for row, kernel in enumerate(order[:n_left]):
         _name_kernel(ax, names[kernel], ranking.mean_ranks[kernel], first_row + row, edge=1, side=-1)
@@ -70,7 +69,7 @@ def plot_ranks(ranking: Ranking | Summary, ax: Any = None) -> Any:
         ax.plot(span, [y, y], color=_OURS["color"], linewidth=4.5, clip_on=False, zorder=3, label="_group")
     y, ends = -1.45, (1, 1 + ranking.critical_difference)  # above the numbers of the axis
     ax.plot(ends, [y, y], color=_INK, linewidth=1.2, marker="|", markersize=8, clip_on=False, label="_CD")
-    text = f"critical difference {ranking.critical_difference:.2f} (level {ranking.alpha:g})"
+    text = f"critical difference {ranking.critical_difference:.2f} (level {LEVEL:g})"
     ax.annotate(text, (1, y), (0, 6), **_BESIDE)
     friedman = f"Friedman: p = {ranking.p_value:.2g}"
     ax.set_xlabel(f"mean rank on {ranking.n_datasets} data sets, 1 is best; {friedman}", labelpad=2, **_TEXT)
@@ -148,7 +147,7 @@ def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
         _dots(ax, rows + apart, published, "published", _PUBLISHED)
     baseline = summary.baseline(dataset)
     if baseline is not None:
-        _baseline(ax, baseline_name(summary), baseline)
+        _baseline(ax, summary.baseline_name, baseline)
     ax.set_xlabel(summary.metric.title, **_TEXT)
     _finish(ax, dataset)
     return ax
@@ -192,7 +191,7 @@ def _kernel_rows(summary: Summary, dataset: str, ax: Any) -> tuple[Any, tuple[Ce
     if not cells:
         raise ValueError(f"The study has no data set {dataset!r}; it has {', '.join(summary.study.datasets)}.")
     if ax is None:
-        ax = _axes(len(cells) + 4.5)
+        ax = blank_axes((_WIDTH, _ROW * (len(cells) + 4.5)))
     ax.set(yticks=range(len(cells)), yticklabels=_short(cell.kernel for cell in cells), ylim=(len(cells) - 0.4, -0.6))
     return ax, cells
 
@@ -231,7 +230,3 @@ def _baseline(ax: Any, name: str, value: float) -> None:
     ax.axvline(value, color="#666666", linewidth=1.2, linestyle=(0, (4, 3)), label=label)
     if not is_near:
         ax.set_xlim(low, high)
-
-
-def _axes(n_rows: float) -> Any:
-    return matplotlib_module("figure").Figure(figsize=(_WIDTH, _ROW * n_rows), layout="constrained").subplots()

@@ -21,12 +21,6 @@ from treegram.exceptions import StudyError
 # What outer folds keep together.
 SPLITS = {"groups": "graphs of one group", "scaffold": "molecules with the same Bemis-Murcko scaffold"}
 
-# Scores that can be tested, by task, with the default first; `metrics` computes them.
-METRICS = {
-    "classification": ("accuracy", "balanced accuracy", "macro F1", "ROC AUC"),
-    "regression": ("mean absolute error", "RMSE", "R²"),
-}
-
 
 @dataclass(frozen=True)
 class KernelSpec:
@@ -183,13 +177,15 @@ class Study:
         kernels: Collection[str] | None = None,
         repeats: int | None = None,
     ) -> Study:
-        """Return the study with these data sets, kernels and first repeats only; a text of the whole study stays."""
+        """Return the study with these data sets, kernels and first repeats only; the text of its file stays."""
         names = [entry.name for entry in self.kernels]
-        for wanted, known, what in ((datasets, self.datasets, "data set"), (kernels, names, "kernel")):
-            for name in wanted or ():
-                if name not in known:
-                    hint = suggest(name, known) or "."
-                    raise StudyError(f"The study {self.name} has no {what} {name!r}; it has {', '.join(known)}{hint}")
+        for requested, existing, noun in ((datasets, self.datasets, "data set"), (kernels, names, "kernel")):
+            for name in requested or ():
+                if name not in existing:
+                    hint = suggest(name, existing) or "."
+                    raise StudyError(
+                        f"The study {self.name} has no {noun} {name!r}; it has {', '.join(existing)}{hint}"
+                    )
         planned = self.protocol.repeats
         if repeats is not None and not 1 <= repeats <= planned:
             raise StudyError(
@@ -228,7 +224,9 @@ def as_table(part: Any) -> Any:
 
 def estimator_text(estimator: Any) -> str:
     """Return the name of an estimator, or its class and the parameters that differ from their defaults; empty for None."""
-    return estimator or "" if estimator is None or isinstance(estimator, str) else _spell(estimator)
+    if estimator is None:
+        return ""
+    return estimator if isinstance(estimator, str) else _spell(estimator)
 
 
 def _spell(value: Any) -> str:
@@ -237,7 +235,7 @@ def _spell(value: Any) -> str:
         return f"[{', '.join(map(_spell, value))}]"
     if not hasattr(value, "get_params") or isinstance(value, type):
         return " ".join(repr(value.tolist() if hasattr(value, "tolist") else value).split())
-    changed = (f"{name}={_spell(each)}" for name, each in changed_parameters(value).items())
+    changed = (f"{name}={_spell(parameter)}" for name, parameter in changed_parameters(value).items())
     return f"{type(value).__module__}.{type(value).__qualname__}({', '.join(changed)})"
 
 

@@ -25,8 +25,8 @@ from treegram.study import report_tables as tables
 from treegram.study.metrics import main_metric, other_metrics
 from treegram.study.plots import plot_ranks, plot_scores, plot_times
 from treegram.study.protocol import SPLITS, entry_key, estimator_text
-from treegram.study.report_tables import LEVEL, ReportTable, duration, p_value, percent, signed
-from treegram.study.significance import Ranking, TTest, holm
+from treegram.study.report_tables import ReportTable, duration, p_value, percent, signed
+from treegram.study.significance import LEVEL, Ranking, TTest, holm
 from treegram.study.store import Store
 from treegram.study.summary import ROPE, ComparisonSummary, PairSummary, Summary, stored_study
 
@@ -115,8 +115,8 @@ def _sections(summary: Summary) -> Iterator[Section]:
     )
     if remarks := [*filter(None, [*study.remarks, tables.unconverged(summary)])]:
         yield Section("Remarks", remarks)
-    if others := tables.other_tables(summary):
-        yield Section("Other scores", tables=others)
+    if other_tables := tables.other_tables(summary):
+        yield Section("Other scores", tables=other_tables)
     if has_results:
         times = [
             Figure(
@@ -151,9 +151,9 @@ def _comparison(comparison: ComparisonSummary) -> Section:
     if comparison.published and comparison.dropped:
         sentences.append(f"The published numbers of {listed(comparison.dropped)} are incomplete and not ranked.")
     if comparison.missing:
-        shown = [f"{kernel} on {dataset}" for kernel, dataset in comparison.missing[:5]]
+        cells = [f"{kernel} on {dataset}" for kernel, dataset in comparison.missing[:5]]
         more = " and others" if len(comparison.missing) > 5 else ""
-        sentences.append(f"Our numbers cannot be ranked yet: there is no complete repeat of {listed(shown)}{more}.")
+        sentences.append(f"Our numbers cannot be ranked yet: there is no complete repeat of {listed(cells)}{more}.")
     ranks = [tables.rank_table(comparison)] if figures else []
     return Section(f"Ranks: {comparison.name}", sentences, ranks, figures)
 
@@ -170,7 +170,7 @@ def _lines(template: str, summary: Summary) -> list[str]:
         summary=summary,
         protocol=summary.study.protocol,
         metric=summary.metric,
-        others=other_metrics(summary.study.protocol),
+        other_metrics=other_metrics(summary.study.protocol),
         learners={
             source: [entry.name for entry in entries if summary.learns_from(entry) == source]
             for source in ("training", "all")
@@ -193,12 +193,13 @@ def ranking_verdict(ranking: Ranking, where: str) -> str:
     leads = f"{where}, {listed(best)} {'has' if len(best) == 1 else 'share'} the best mean rank, {ordered[0][0]:.2f}"
     friedman = f"Friedman's test: χ² = {ranking.statistic:.2f}, p {p_value(ranking.p_value)}"
     leads += f", of {len(ranking.names)} kernels on {ranking.n_datasets} data sets."
-    if ranking.p_value >= ranking.alpha:
+    if ranking.p_value >= LEVEL:
         return f"{leads} No difference between kernels is significant ({friedman})."
     worse = {
-        name: [other for at, other in ordered if at - rank >= ranking.critical_difference] for rank, name in ordered
+        name: [rival for place, rival in ordered if place - rank >= ranking.critical_difference]
+        for rank, name in ordered
     }
-    claims = [f"{name} is significantly better than {listed(others)}" for name, others in worse.items() if others]
+    claims = [f"{name} is significantly better than {listed(rivals)}" for name, rivals in worse.items() if rivals]
     nemenyi = f"Nemenyi's test: mean ranks must differ by {ranking.critical_difference:.2f}"
     if not claims:
         return f"{leads} The kernels are not all equal ({friedman}), but no two differ significantly ({nemenyi})."
@@ -229,31 +230,31 @@ def _verdict(pair: PairSummary, tests: Mapping[str, TTest], name_of_test: str) -
     """State on which data sets the kernels differ significantly, by p-values after Holm's correction."""
     better: list[str] = []
     worse: list[str] = []
-    others: list[str] = []
+    undecided: list[str] = []
     for (name, test), p in zip(tests.items(), holm([test.p_value for test in tests.values()]), strict=True):
         if p >= LEVEL:
-            others.append(name)
+            undecided.append(name)
         else:
             (better if test.difference > 0 else worse).append(f"{name} (p {p_value(p)})")
-    said = [
+    claims = [
         f"is significantly {word} than {pair.baseline} on {listed(names)}"
         for word, names in (("better", better), ("worse", worse))
         if names
     ]
-    if others:
-        where = listed(others) if said else f"any of {counted(len(others), 'data set')}"
-        said.append(f"does not differ significantly from {pair.baseline} on {where}")
-    return f"{pair.kernel} {listed(said)} ({name_of_test}, level {LEVEL} after Holm's correction)."
+    if undecided:
+        where = listed(undecided) if claims else f"any of {counted(len(undecided), 'data set')}"
+        claims.append(f"does not differ significantly from {pair.baseline} on {where}")
+    return f"{pair.kernel} {listed(claims)} ({name_of_test}, level {LEVEL} after Holm's correction)."
 
 
 def _within_rope(pair: PairSummary) -> str:
     """State on which data sets the kernel is as good as the best of the others."""
-    known = [(test, test.corrected.difference) for test in pair.tests if test.corrected]
-    lower = [f"{test.dataset} ({signed(points)} to {test.baseline})" for test, points in known if points < -ROPE]
+    tested = [(test, test.corrected.difference) for test in pair.tests if test.corrected]
+    lower = [f"{test.dataset} ({signed(points)} to {test.baseline})" for test, points in tested if points < -ROPE]
     but = f"; it is lower by more than {ROPE:g} point on {listed(lower)}" if lower else ""
     return (
-        f"{pair.kernel} is within {ROPE:g} point of the best of the others, or above it, on {len(known) - len(lower)} of "
-        f"{counted(len(known), 'data set')}{but}. The best of the others is chosen on each data set in hindsight, which favors it."
+        f"{pair.kernel} is within {ROPE:g} point of the best of the others, or above it, on {len(tested) - len(lower)} of "
+        f"{counted(len(tested), 'data set')}{but}. The best of the others is chosen on each data set in hindsight, which favors it."
     )
 
 
@@ -358,15 +359,15 @@ def bibliography(summary: Summary) -> str:
     cited |= {term.kernel for entry in summary.study.kernels for spec in entry.choices for term in spec.terms}
     used = cited | {name for run in summary.runs for name in run.versions}
     used |= {name for name, has_any in (("ranks", summary.comparisons), ("pairs", summary.pairwise)) if has_any}
-    entries, known = [], set()
-    for entry in resources.files("treegram.study").joinpath("references.bib").read_text("utf-8").split("\n\n"):
-        names = re.search(r"\n  treegram = \{(.*)\},", entry)
+    references, covered = [], {"auto"}
+    for reference in resources.files("treegram.study").joinpath("references.bib").read_text("utf-8").split("\n\n"):
+        names = re.search(r"\n  treegram = \{(.*)\},", reference)
         if names and used & set(names[1].split(", ")):
-            known |= set(names[1].split(", "))
-            entries.append(entry.replace(names[0], "").strip())
-    unknown = sorted(cited - known - {"auto"})
+            covered |= set(names[1].split(", "))
+            references.append(reference.replace(names[0], "").strip())
+    unknown = sorted(cited - covered)
     comment = [f"% No reference is known for: {', '.join(map(visible, unknown))}"] if unknown else []
-    return "\n\n".join(comment + entries) + "\n"
+    return "\n\n".join(comment + references) + "\n"
 
 
 def _write(path: Path, content: bytes) -> Path:

@@ -1,6 +1,6 @@
-"""Tables of a summary, and tables as Markdown, LaTeX and plain text.
+"""Tables of a summary, and tables as LaTeX and plain text.
 
-A table is built once and has four forms: those here, and the one in the template of the page.
+A table is built once and has four forms: these two, and those in the templates of the pages, HTML and Markdown.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from treegram._core.html import render
 from treegram._core.text import counted, visible
 from treegram.study.metrics import Metric, other_metrics
 from treegram.study.protocol import KernelSpec, estimator_text
-from treegram.study.significance import TTest
-from treegram.study.summary import Cell, ComparisonSummary, PairSummary, PairTest, Summary, shown
+from treegram.study.significance import LEVEL, TTest
+from treegram.study.summary import Cell, ComparisonSummary, PairSummary, PairTest, Summary, value_text
 
-LATEX_TABLES = ("scores", "ranks", "wins", "pairs")
 NONE = "\N{EN DASH}"  # where there is no number
-LEVEL = 0.05  # of significance, in tests of pairs
 _UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
 _ARROWS = {"up": "▲", "down": "▼", "": ""}
 _LEARNS_FROM = {None: NONE, "": "nothing", "training": "training graphs", "all": "all graphs"}
@@ -141,12 +139,7 @@ def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True)
     ]
     table = _by_kernel(" ".join(filter(None, caption)), summary, show)
     baselines = (TableCell(number(summary.baseline(name))) for name in summary.study.datasets)
-    return replace(table, rows=((TableCell(baseline_name(summary)), *baselines), *table.rows))
-
-
-def baseline_name(summary: Summary) -> str:
-    """Name the prediction without learning: the largest class, or the mean of the targets."""
-    return "largest class" if summary.study.protocol.task == "classification" else "mean of targets"
+    return replace(table, rows=((TableCell(summary.baseline_name), *baselines), *table.rows))
 
 
 def _score_caption(metric: Metric) -> str:
@@ -167,12 +160,12 @@ def other_tables(summary: Summary) -> list[ReportTable]:
     return [
         _by_kernel(_score_caption(metric), summary, partial(_other_score, metric))
         for metric in other_metrics(summary.study.protocol)
-        if any(cell.others[metric.name][0] is not None for cell in summary.cells)
+        if any(cell.other_scores[metric.name][0] is not None for cell in summary.cells)
     ]
 
 
 def _other_score(metric: Metric, cell: Cell, decimals: int = 2) -> TableCell:
-    mean, deviation = cell.others[metric.name]
+    mean, deviation = cell.other_scores[metric.name]
     return TableCell(measured(mean, deviation, decimals=metric.decimals_of(mean, decimals)))
 
 
@@ -237,7 +230,7 @@ def kernel_table(summary: Summary) -> ReportTable:
     rows = []
     for entry in summary.study.kernels:
         choices = list(map(describe, entry.choices)) or [f"the estimator {estimator_text(entry.estimator)}"]
-        timed = ", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items())
+        timed = ", ".join(f"{name} {value_text(value)}" for name, value in entry.timed.items())
         name = TableCell(entry.name, notes=(f"timed with {timed}",) if timed else ())
         texts = ["\n".join(choices), _LEARNS_FROM[summary.learns_from(entry)], entry.note]
         rows.append((name, *_text_cells(texts)))
@@ -247,9 +240,9 @@ def kernel_table(summary: Summary) -> ReportTable:
 
 def describe(spec: KernelSpec) -> str:
     """Describe kernel, fixed parameters, attributes and grid."""
-    fixed = ", ".join(f"{name} = {shown(value)}" for name, value in spec.parameters.items())
+    fixed = ", ".join(f"{name} = {value_text(value)}" for name, value in spec.parameters.items())
     scaled = f"attributes {', then '.join(spec.attributes)}" if spec.attributes else ""
-    grid = "; ".join(f"{name} in {{{shown(values)}}}" for name, values in spec.param_grid.items())
+    grid = "; ".join(f"{name} in {{{value_text(values)}}}" for name, values in spec.param_grid.items())
     terms = " + ".join(f"({describe(term)})" for term in spec.sum)
     return "; ".join(filter(None, [terms or spec.kernel, fixed, scaled, grid]))
 
@@ -374,35 +367,26 @@ def markdown_text(value: str) -> str:
     return re.sub(r"[\\`*\[\]|~#]|\b_|_\b", r"\\\g<0>", line)
 
 
-def markdown_bullets(items: Iterable[str]) -> str:
-    """Return a Markdown list of the items that are not empty."""
-    return "\n".join(f"- {markdown_text(item)}" for item in items if item)
-
-
-def markdown_table(table: ReportTable, *, compact: bool = False) -> str:
-    """Return a Markdown table; in a compact one, a cell is one line: ``86.7 (92.8) ▼``."""
-    return render("treegram.study", "table.md", table=table, compact=compact, text=markdown_text)
-
-
 def latex_text(value: str) -> str:
     """Escape any text for LaTeX; characters that are missing from standard fonts become question marks."""
     return "".join(_LATEX.get(c, c if ord(c) < 0x180 else "?") for c in visible(" ".join(value.split())))
+
+
+LATEX_TABLES: dict[str, Callable[[Summary], list[ReportTable]]] = {
+    "scores": lambda summary: [score_table(summary)],
+    "ranks": lambda summary: [rank_table(ranks) for ranks in summary.comparisons if ranks.ours or ranks.published],
+    "wins": lambda summary: [win_table(summary)] if summary.pairwise else [],
+    "pairs": lambda summary: [pairwise_table(summary)] if summary.pairwise else [],
+}
 
 
 def to_latex(summary: Summary, name: str) -> str:
     """Return the tables with this name; see :meth:`Summary.to_latex`."""
     if name not in LATEX_TABLES:
         raise ValueError(f"table must be one of {', '.join(map(repr, LATEX_TABLES))}; got {name!r}.")
-    ranked = [comparison for comparison in summary.comparisons if comparison.ours or comparison.published]
-    named = {
-        "scores": [score_table(summary)],
-        "ranks": list(map(rank_table, ranked)),
-        "wins": [win_table(summary)] if summary.pairwise else [],
-        "pairs": [pairwise_table(summary)] if summary.pairwise else [],
-    }
     return "\n".join(
         render("treegram.study", "table.tex", table=table, label=f"tab:{name}{i or ''}", text=latex_text)
-        for i, table in enumerate(named[name])
+        for i, table in enumerate(LATEX_TABLES[name](summary))
     )
 
 
@@ -438,9 +422,8 @@ def brief_text(summary: Summary) -> str:
 def _text_table(table: ReportTable) -> Iterator[str]:
     lines = [list(table.head)]
     for name, *cells in table.rows:
-        lines.append(
-            [name.text, *("-" if cell.text == NONE else cell.text + (" *" if cell.mark else "") for cell in cells)]
-        )
+        texts = ("-" if cell.text == NONE else f"{cell.text} *" if cell.mark else cell.text for cell in cells)
+        lines.append([name.text, *texts])
         if any(cell.published for cell in cells):
             lines.append(["  published", *(cell.published or "-" for cell in cells)])
     lines = [[visible(text) for text in line] for line in lines]

@@ -96,20 +96,40 @@ def evaluate(
     """
     models = kernels if isinstance(kernels, Mapping) else {name: name for name in kernels}
     tasks = {
-        task or choose_task(check_targets(targets), f"the targets of {name}") for name, (_, targets, *_) in data.items()
+        name: task or choose_task(check_targets(targets), f"the targets of {name}")
+        for name, (_, targets, *_) in data.items()
     }
-    if len(tasks) > 1:
-        raise StudyError("Some data sets are for classification, and others for regression; evaluate them one by one.")
-    study = Study(
-        name="-".join(data),
-        title=f"Kernels on {', '.join(data)}",
-        datasets=tuple(data),
-        kernels=tuple(_entry(name, model) for name, model in models.items()),
-        protocol=Protocol(repeats, outer_folds=folds, inner_folds=folds, task=min(tasks, default="classification")),
-    )
+    entries = [_entry(name, model) for name, model in models.items()]
+    study = make_study(list(data), tasks, entries, folds=folds, repeats=repeats)
     run_study(study, store, data, n_jobs=n_jobs, command="treegram.study.evaluate")
     with Store.open(store) as opened:
         return summarize(opened, study)
+
+
+def make_study(
+    datasets: Sequence[str],
+    tasks: Mapping[str, str],
+    entries: Sequence[StudyEntry],
+    *,
+    folds: int,
+    split: str = "",
+    **protocol: Any,
+) -> Study:
+    """Return a study of data sets of one task, by as many inner as outer folds; data sets without targets have no task."""
+    dataset_of = {task: name for name, task in tasks.items()}
+    if len(dataset_of) > 1:
+        raise StudyError(
+            f"The targets of {dataset_of['classification']} are classes, and those of {dataset_of['regression']} measurements; evaluate "
+            "these data sets one by one."
+        )
+    task = next(iter(dataset_of), "classification")
+    return Study(
+        name="-".join(filter(None, [*datasets, split])),  # a split gets its own store
+        title=f"Kernels on {', '.join(datasets)}",
+        datasets=tuple(datasets),
+        kernels=tuple(entries),
+        protocol=Protocol(outer_folds=folds, inner_folds=folds, task=task, split=split, **protocol),
+    )
 
 
 def _entry(name: str, model: Any) -> StudyEntry:
@@ -140,14 +160,11 @@ def run_study(
     store: Store | str | os.PathLike[str],
     data: Mapping[str, Loaded] | None = None,
     *,
-    datasets: Collection[str] | None = None,
-    kernels: Collection[str] | None = None,
-    repeats: int | None = None,
     n_jobs: int | None = None,
     allow_import: Collection[str] = (),
     command: str = "treegram.study.run_study",
 ) -> int:
-    """Run a study, or a part of it, and add the missing results to a store.
+    """Run a study and add the missing results to a store.
 
     Results in the store are not computed again, so an interrupted run continues where it stopped. Folds and seeds
     depend only on the study: the same study on the same data gives the same rows. Several processes may share a store;
@@ -156,18 +173,12 @@ def run_study(
     Parameters
     ----------
     study : Study
-        The study, from :func:`~treegram.study.read_study` or built in Python.
+        The study, from :func:`~treegram.study.read_study` or built in Python, or a part of it, from :meth:`Study.part`.
     store : Store, str or path
         Where every finished fold is kept. A file is opened or created only after everything else has been checked.
     data : mapping of str to (Graphs, targets) or (Graphs, targets, groups), optional
         Data sets by their names in the study; folds keep groups together if the protocol has a ``split``. Other data
         sets are loaded by :func:`treegram.load_tu`.
-    datasets : collection of str, optional
-        Run these data sets only.
-    kernels : collection of str, optional
-        Run these kernels only, named as in the study.
-    repeats : int, optional
-        Run only the first ``repeats`` repeats.
     n_jobs : int, optional
         Number of threads that share the outer folds of a repeat, as in joblib.
     allow_import : collection of str, default=()
@@ -184,61 +195,47 @@ def run_study(
     Raises
     ------
     StudyError
-        If the study is not valid or does not contain what is requested, or if a data set cannot be cross-validated or
-        differs from the one that the store has results for. Nothing has been computed then.
+        If the study is not valid, or if a data set cannot be cross-validated or differs from the one that the store has
+        results for. Nothing has been computed then.
     """
-    study = check_study(study).part(datasets, kernels, repeats)
+    study = check_study(study)
     estimators = find_estimators(study.kernels, study.protocol, allow_import)
-    given = data or {}
-    loaded = {name: given[name] if name in given else load_tu(name) for name in study.datasets}
-    checked = check_data(loaded, study.protocol)
-    if isinstance(store, Store):
-        return _run(study, checked, store, estimators, n_jobs, command)
-    with Store.open(store) as opened:
-        return _run(study, checked, opened, estimators, n_jobs, command)
-
-
-def _run(
-    study: Study,
-    data: Sequence[CheckedData],
-    store: Store,
-    estimators: Mapping[str, Any],
-    n_jobs: int | None,
-    command: str,
-) -> int:
-    """Add the missing rows to the store; return their number."""
     auto = {AUTO: AUTO_VERSION} if any(entry.is_auto for entry in study.kernels) else {}
     versions = {"study file": study.digest[:_DIGITS], **auto, **estimator_versions(estimators.values())}
-    refuse_other_data(data, store)
-    _refuse_other_auto(study, store)
-    store.put_study(study.name, study.text)
-    run = store.begin_run(command, versions).id
-    for dataset in data:
-        store.put_dataset(dataset.facts)
-    runner = Runner(study, store, run, estimators, n_jobs, min(_MOST_BYTES, available_bytes() / 4))
-    # Repeat by repeat: an interrupted run leaves a complete study with fewer repeats.
-    tasks = [
-        (repeat, dataset, entry)
-        for repeat in range(study.protocol.repeats)
-        for dataset in data
-        for entry in study.kernels
-        if repeat < study.repeats_of(entry, dataset.name)
-    ]
-    n_missing = sum(
-        len(runner.missing(entry_key(study, entry, dataset.name), repeat)) for repeat, dataset, entry in tasks
-    )
-    rows = (row for task in tasks for row in runner.rows(*task))
-    return sum(1 for _row in track(rows, total=n_missing, label=study.name))
+    passed = data or {}
+    loaded = {name: passed[name] if name in passed else load_tu(name) for name in study.datasets}
+    checked = check_data(loaded, study.protocol)
+    with contextlib.nullcontext(store) if isinstance(store, Store) else Store.open(store) as opened:
+        refuse_other_data(checked, opened)
+        _refuse_other_auto(study, opened)
+        opened.put_study(study.name, study.text)
+        run = opened.begin_run(command, versions).id
+        for dataset in checked:
+            opened.put_dataset(dataset.facts)
+        runner = Runner(study, opened, run, estimators, n_jobs, min(_MOST_BYTES, available_bytes() / 4))
+        # Repeat by repeat: an interrupted run leaves a complete study with fewer repeats.
+        tasks = [
+            (repeat, dataset, entry)
+            for repeat in range(study.protocol.repeats)
+            for dataset in checked
+            for entry in study.kernels
+            if repeat < study.repeats_of(entry, dataset.name)
+        ]
+        n_missing = sum(
+            len(runner.missing(entry_key(study, entry, dataset.name), repeat)) for repeat, dataset, entry in tasks
+        )
+        rows = (row for task in tasks for row in runner.rows(*task))
+        return sum(1 for _row in track(rows, total=n_missing, label=study.name))
 
 
 def _refuse_other_auto(study: Study, store: Store) -> None:
     """Raise if the store has results from another version of "auto", which has the same key."""
     keys = [entry_key(study, entry, name) for entry in study.kernels if entry.is_auto for name in study.datasets]
-    versions = {run.id: run.versions.get(AUTO) for run in store.runs()}
-    others = {versions.get(row.run) for row in store.rows(keys)} - {None, AUTO_VERSION}
-    if others:
+    version_of_run = {run.id: run.versions.get(AUTO) for run in store.runs()}
+    other_versions = {version_of_run.get(row.run) for row in store.rows(keys)} - {None, AUTO_VERSION}
+    if other_versions:
         raise StudyError(
-            f"{store.path} has results of another version of the kernel {AUTO!r}: {', '.join(map(str, others))}, not "
+            f"{store.path} has results of another version of the kernel {AUTO!r}: {', '.join(map(str, other_versions))}, not "
             f"{AUTO_VERSION}. Use another store, or the treegram that began this one."
         )
 
@@ -363,7 +360,7 @@ class Runner:
             similarities = (nearest_similarity(K) for matrices in shared for K in matrices.matrices)
             warn_if_diagonal(similarities, f"{entry.name} on {data.name}", has_attributes=data.graphs.n_attributes > 0)
         # All repeats have the same order, so keeping the first matrices is as good as keeping the last.
-        n_bytes = sum(each.n_bytes for matrices in (grams, *self.kept.values()) for each in matrices if each)
+        n_bytes = sum(part.n_bytes for parts in (grams, *self.kept.values()) for part in parts if part)
         if seed is None and n_bytes <= self.most_bytes:
             self.kept[key] = grams
         return grams
@@ -391,16 +388,16 @@ def _run_fold(shared: _Shared, repeat: int, fold: int, train: Ints, test: Ints) 
     start = time.thread_time()
     protocol, data, entry, estimator, kernel_seed, shared_grams, run = shared
     seed = seed_of(protocol.seed, data.name, repeat, fold)
-    known = Fold(protocol, data.graphs, data.targets, train, test, seed)
+    outer_fold = Fold(protocol, data.graphs, data.targets, train, test, seed)
     if estimator is not None:
-        parts = select_estimator(known, estimator)
+        outcome = select_estimator(outer_fold, estimator)
     elif entry.is_auto:
-        parts = select_auto(known)
+        outcome = select_auto(outer_fold)
     else:
-        pairs = zip(entry.choices, shared_grams, strict=True)
         grams = [
-            known_grams or _on_training(spec, kernel_seed, data.graphs, train, test) for spec, known_grams in pairs
+            on_all or _on_training(spec, kernel_seed, data.graphs, train, test)
+            for spec, on_all in zip(entry.choices, shared_grams, strict=True)
         ]
-        parts = select_gram(known, joined(grams))
+        outcome = select_gram(outer_fold, joined(grams))
     seconds = time.thread_time() - start
-    return Row(data.name, entry.name, repeat, fold, seconds=seconds, run=run, **parts)
+    return Row(data.name, entry.name, repeat, fold, seconds=seconds, run=run, **outcome)

@@ -35,7 +35,7 @@ _ESTIMATORS: dict[str, Any] = {}  # by name; see register_estimator
 class Grams:
     """Gram matrices without repetitions, each with the first choice of kernel and parameters that gives it."""
 
-    chosen: list[dict[str, Any]]
+    choices: list[dict[str, Any]]
     matrices: list[Floats]
 
     @property
@@ -44,17 +44,17 @@ class Grams:
         return sum(K.nbytes for K in self.matrices)
 
 
-def unique(chosen: Sequence[dict[str, Any]], matrices: Sequence[Floats]) -> Grams:
+def unique(choices: Sequence[dict[str, Any]], matrices: Sequence[Floats]) -> Grams:
     """Remove repeated Gram matrices."""
     kept, positions = distinct(matrices)
-    return Grams([chosen[positions.index(i)] for i in range(len(kept))], kept)
+    return Grams([choices[positions.index(i)] for i in range(len(kept))], kept)
 
 
 def joined(grams: Sequence[Grams]) -> Grams:
     """Concatenate several `Grams`, in this order, without repetitions."""
     if len(grams) == 1:
         return grams[0]
-    return unique([chosen for part in grams for chosen in part.chosen], [K for part in grams for K in part.matrices])
+    return unique([choice for part in grams for choice in part.choices], [K for part in grams for K in part.matrices])
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def select_gram(fold: Fold, grams: Grams) -> dict[str, Any]:
         n_folds=fold.protocol.inner_folds,
         seed=fold.seed,
     )
-    chosen = {**grams.chosen[best.gram], name: best.strength}
+    chosen = {**grams.choices[best.gram], name: best.strength}
     return fold.row(best.predicted, chosen, best.inner_score, best.fits.n_fits, best.decisions, best.fits.n_unconverged)
 
 
@@ -247,6 +247,6 @@ def estimator_versions(estimators: Collection[Any]) -> dict[str, str]:
     """Return the versions of all packages that the modules of estimators import."""
     modules = {inspect.getmodule(type(estimator)) for estimator in estimators}
     imported = {value for module in modules for value in (module, *vars(module).values()) if inspect.ismodule(value)}
-    known = metadata.packages_distributions()
-    packages = {module.__name__.partition(".")[0] for module in imported}
-    return {name: metadata.version(known[name][0]) for name in sorted(packages) if name in known}
+    distributions = metadata.packages_distributions()
+    packages = {module.__name__.partition(".")[0] for module in imported} & distributions.keys()
+    return {name: metadata.version(distributions[name][0]) for name in sorted(packages)}

@@ -18,8 +18,10 @@ from scipy import stats
 
 from treegram._core.types import Floats
 
+LEVEL = 0.05  # of significance, in all tests
 _DECIMALS = 10  # means of the same accuracies in another order differ in their last bits, but are ties
 _CONFIDENCE = 0.95  # of all intervals
+_N_SAMPLES = 50_000  # of the signed-rank test: the standard error of a probability is at most 0.0022
 _PRIOR_STRENGTH = 0.5  # weight of the pseudo-observation, in data sets; the value of Benavoli et al.
 
 
@@ -31,8 +33,7 @@ class Ranking:
     mean_ranks: tuple[float, ...]  # by kernel; 1 is best
     statistic: float  # Friedman's chi-square, corrected for ties
     p_value: float  # of the hypothesis that all kernels are equal
-    alpha: float  # level of the critical difference and of the groups
-    critical_difference: float  # mean ranks that differ by at least this are significantly different
+    critical_difference: float  # mean ranks that differ by at least this are significantly different, at `LEVEL`
     p_values: tuple[tuple[float, ...], ...]  # Nemenyi's, kernel by kernel
     groups: tuple[tuple[str, ...], ...]  # largest sets of two or more without a significant difference, best first
     n_datasets: int
@@ -58,15 +59,15 @@ class Posterior:
     second_better: float
 
 
-def friedman_nemenyi(scores: ArrayLike, names: Sequence[str], alpha: float = 0.05) -> Ranking:
+def friedman_nemenyi(scores: ArrayLike, names: Sequence[str]) -> Ranking:
     r"""Rank kernels on each data set, and test whether the mean ranks differ.
 
     Friedman's test shows whether any do; Nemenyi's shows which, by one critical difference for all pairs. With k
     kernels and N data sets, it is
 
-    .. math:: CD = q_{\alpha,k} \sqrt{k (k + 1) / 6 N}
+    .. math:: CD = q_k \sqrt{k (k + 1) / 6 N}
 
-    where q is the quantile of the studentized range with infinitely many degrees of freedom, divided by the square root of 2.
+    where q is the 95 % quantile of the studentized range with infinitely many degrees of freedom, divided by the square root of 2.
 
     Parameters
     ----------
@@ -74,8 +75,6 @@ def friedman_nemenyi(scores: ArrayLike, names: Sequence[str], alpha: float = 0.0
         Mean accuracy of each kernel on each data set; higher is better. Equal scores share their mean rank.
     names : sequence of str
         The kernels, one name per column.
-    alpha : float, default=0.05
-        Level of significance.
 
     Returns
     -------
@@ -90,13 +89,12 @@ def friedman_nemenyi(scores: ArrayLike, names: Sequence[str], alpha: float = 0.0
     (1.0, 1.91, (('A', 'B', 'C'),))
     """
     table = _check_table(scores, names)
-    _check_share(alpha, "alpha")
     n_datasets, n_kernels = table.shape
     ranks = stats.rankdata(-np.round(table, _DECIMALS), axis=1)
     mean_ranks = ranks.mean(axis=0)
     statistic, p_value = _friedman(ranks)
     unit = sqrt(n_kernels * (n_kernels + 1) / (12 * n_datasets))  # a difference of mean ranks is a studentized range
-    critical = float(stats.studentized_range.isf(alpha, n_kernels, np.inf)) * unit
+    critical = float(stats.studentized_range.isf(LEVEL, n_kernels, np.inf)) * unit
     gaps, places = np.unique(np.abs(mean_ranks[:, None] - mean_ranks), return_inverse=True)
     p_values = np.clip(stats.studentized_range.sf(gaps / unit, n_kernels, np.inf), 0.0, 1.0)[places]
     return Ranking(
@@ -104,7 +102,6 @@ def friedman_nemenyi(scores: ArrayLike, names: Sequence[str], alpha: float = 0.0
         mean_ranks=tuple(mean_ranks.tolist()),
         statistic=statistic,
         p_value=p_value,
-        alpha=alpha,
         critical_difference=critical,
         p_values=tuple(map(tuple, p_values.reshape(n_kernels, n_kernels).tolist())),
         groups=_groups(mean_ranks, names, critical),
@@ -221,9 +218,7 @@ def bayesian_correlated_t_test(differences: ArrayLike, test_fraction: float, rop
     return Posterior(first_better=better, practically_equal=max(0.0, 1 - worse - better), second_better=worse)
 
 
-def bayesian_signed_rank(
-    differences: ArrayLike, rope: float = 0.01, n_samples: int = 50_000, random_state: int = 0
-) -> Posterior:
+def bayesian_signed_rank(differences: ArrayLike, rope: float = 0.01) -> Posterior:
     """Compute the probability that one kernel is better than another on data sets like these, by more than the rope.
 
     Data sets, and one pseudo-observation without a difference, get random weights from a Dirichlet distribution. Each weighted
@@ -237,10 +232,6 @@ def bayesian_signed_rank(
         Mean accuracy of the first kernel minus that of the second on each data set.
     rope : float, default=0.01
         Differences up to this value, in the unit of `differences`, are of no practical importance.
-    n_samples : int, default=50_000
-        Number of samples; with the default the standard error of a probability is at most 0.0022.
-    random_state : int, default=0
-        Seed of the samples.
 
     Returns
     -------
@@ -257,16 +248,14 @@ def bayesian_signed_rank(
     if not len(values):
         raise ValueError("differences must hold at least one data set; got none.")
     _check_rope(rope)
-    if n_samples < 1:
-        raise ValueError(f"n_samples must be at least 1; got {n_samples}.")
     observed = np.append(0.0, np.sort(values))
     pair_means = observed[:, None] / 2 + observed / 2
     strengths = np.append(_PRIOR_STRENGTH, np.ones(len(values)))
-    weights = np.random.default_rng(random_state).dirichlet(strengths, n_samples)
+    weights = np.random.default_rng(0).dirichlet(strengths, _N_SAMPLES)
     better = ((weights @ (pair_means > rope)) * weights).sum(axis=1)
     worse = ((weights @ (pair_means < -rope)) * weights).sum(axis=1)
     winners = np.argmax([1 - better - worse, better, worse], axis=0)
-    equal, first, second = (np.bincount(winners, minlength=3) / n_samples).tolist()
+    equal, first, second = (np.bincount(winners, minlength=3) / _N_SAMPLES).tolist()
     return Posterior(first_better=first, practically_equal=equal, second_better=second)
 
 
@@ -302,7 +291,8 @@ def holm(p_values: ArrayLike) -> list[float]:
 def _correlated(differences: ArrayLike, test_fraction: float) -> tuple[float, float, float]:
     """Return the mean of the folds' differences, its standard error after Nadeau and Bengio, and the degrees of freedom."""
     folds = _check_finite(differences, "differences", 2)
-    _check_share(test_fraction, "test_fraction")
+    if not 0 < test_fraction < 1:
+        raise ValueError(f"test_fraction must lie between 0 and 1; got {test_fraction}.")
     if folds.size < 2:
         raise ValueError(f"differences must hold at least two folds; got shape {folds.shape}.")
     factor = 1 / folds.size + test_fraction / (1 - test_fraction)
@@ -349,11 +339,6 @@ def _check_finite(values: ArrayLike, argument: str, n_dimensions: int) -> Floats
             f"{argument} must be finite; entry {place} is {array[place]}. Leave out what was not measured."
         )
     return array
-
-
-def _check_share(value: float, argument: str) -> None:
-    if not 0 < value < 1:
-        raise ValueError(f"{argument} must lie between 0 and 1; got {value}.")
 
 
 def _check_rope(rope: float) -> None:

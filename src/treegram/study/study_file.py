@@ -18,8 +18,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Number, Whole, Words, allowed_values, check_value
 from treegram._core.text import suggest
 from treegram.exceptions import ParameterError, StudyError
+from treegram.study.metrics import METRICS, main_metric
 from treegram.study.protocol import (
-    METRICS,
     SPLITS,
     KernelSpec,
     Protocol,
@@ -144,14 +144,14 @@ def _build(part_class: type[Any], value: Any, path: str) -> Any:
     table = changed_fields(value) if isinstance(value, part_class) else _as_dict(value, path)
     if part_class is StudyEntry:
         table = _with_choices(table, path)
-    known = {spec.name: spec for spec in fields(part_class) if spec.name != "source"}
+    specs = {spec.name: spec for spec in fields(part_class) if spec.name != "source"}
     for key in table:
-        if key not in known:
-            names = [*known, *(_SPEC if part_class is StudyEntry else [])]
+        if key not in specs:
+            names = [*specs, *(_SPEC if part_class is StudyEntry else [])]
             raise _InvalidKeyError(
                 _join(path, key), f"unknown key{suggest(key, names)} (known here: {', '.join(names)})"
             )
-    for key, spec in known.items():
+    for key, spec in specs.items():
         if spec.default is spec.default_factory is MISSING and key not in table:
             raise _InvalidKeyError(path, f"the key {key!r} is missing")
     hints = get_type_hints(part_class)
@@ -175,7 +175,7 @@ def _convert(hint: Any, value: Any, path: str, key: str) -> Any:
     if get_origin(hint) is tuple:
         if not isinstance(value, list | tuple) or not value:
             raise _wrong(path, "a list of at least one element", value)
-        return tuple(_convert(inner[0], each, at, key) for at, each in _numbered(path, value))
+        return tuple(_convert(inner[0], each, item_path, key) for item_path, each in _numbered(path, value))
     if get_origin(hint) is Mapping:
         return {name: _convert(inner[1], each, _join(path, name), key) for name, each in _as_dict(value, path).items()}
     if is_dataclass(hint):
@@ -206,16 +206,16 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _wrong(path: str, wanted: str, value: Any) -> _InvalidKeyError:
+def _wrong(path: str, expected: str, value: Any) -> _InvalidKeyError:
     shown = repr(value)[:_SHOWN]
     if isinstance(value, dict | list):
         shown = "a table" if isinstance(value, dict) else "a list" if value else "an empty list"
-    return _InvalidKeyError(path, f"must be {wanted}, got {shown}")
+    return _InvalidKeyError(path, f"must be {expected}, got {shown}")
 
 
-def _known(name: str, known: Collection[str], path: str, what: str) -> None:
-    if name not in known:
-        raise _InvalidKeyError(path, f"unknown {what} {name!r}{suggest(name, known)} (there are {', '.join(known)})")
+def _check_exists(name: str, names: Collection[str], path: str, noun: str) -> None:
+    if name not in names:
+        raise _InvalidKeyError(path, f"unknown {noun} {name!r}{suggest(name, names)} (there are {', '.join(names)})")
 
 
 # -------------------------------------------------------------------- what belongs together
@@ -227,11 +227,12 @@ def _check_protocol(protocol: Protocol) -> None:
         if key in changed_fields(protocol):
             raise _InvalidKeyError(f"protocol.{key}", f'cannot be combined with task = "{protocol.task}"')
     if protocol.class_weight:
-        _known(protocol.class_weight, ("balanced",), "protocol.class_weight", "class weight")
+        _check_exists(protocol.class_weight, ("balanced",), "protocol.class_weight", "class weight")
         if protocol.task == "regression":
             raise _InvalidKeyError("protocol.class_weight", "only classes can be weighted; the task is regression")
     if protocol.metric:
-        _known(protocol.metric, METRICS[protocol.task], "protocol.metric", f"{protocol.task} metric")
+        names = [metric.name for metric in METRICS[protocol.task]]
+        _check_exists(protocol.metric, names, "protocol.metric", f"{protocol.task} metric")
 
 
 def _check_names(study: Study) -> None:
@@ -259,7 +260,7 @@ def _check_datasets(study: Study) -> None:
         named |= {f"{path}.published.{key}": numbers for key, numbers in vars(entry.published).items()}
     for path, names in named.items():
         for name in names:
-            _known(name, study.datasets, path, "data set")
+            _check_exists(name, study.datasets, path, "data set")
 
 
 def _check_tests(study: Study) -> None:
@@ -267,15 +268,15 @@ def _check_tests(study: Study) -> None:
     kernels = [entry.name for entry in study.kernels]
     for path, comparison in _numbered("comparisons", study.comparisons):
         for name in comparison.kernels:
-            _known(name, kernels, f"{path}.kernels", "kernel")
+            _check_exists(name, kernels, f"{path}.kernels", "kernel")
         if len(comparison.kernels) < 3 or len(comparison.datasets) < 2:
             raise _InvalidKeyError(
                 path, "a Friedman test needs at least 3 kernels and 2 data sets; two kernels are compared in [[pairs]]"
             )
     for path, pair in _numbered("pairs", study.pairs):
-        _known(pair.kernel, kernels, f"{path}.kernel", "kernel")
+        _check_exists(pair.kernel, kernels, f"{path}.kernel", "kernel")
         for name in pair.baselines:
-            _known(name, kernels, f"{path}.baseline", "kernel")
+            _check_exists(name, kernels, f"{path}.baseline", "kernel")
         if pair.kernel in pair.baselines:
             raise _InvalidKeyError(f"{path}.baseline", f"{pair.kernel!r} is compared with itself")
 
@@ -286,7 +287,7 @@ def _check_entry(entry: StudyEntry, protocol: Protocol, path: str) -> None:
         raise _InvalidKeyError(
             f"{path}.estimator", "must not have functions or other objects as parameters, which a store cannot record"
         )
-    if entry.published.accuracy and (protocol.metric or METRICS[protocol.task][0]) != "accuracy":
+    if entry.published.accuracy and main_metric(protocol).name != "accuracy":
         raise _InvalidKeyError(f"{path}.published", "accuracies cannot be combined with another metric of the protocol")
     for spec in entry.choices:
         is_wrong = bool(spec.kernel) == bool(spec.sum) or (spec.sum and (spec.parameters or spec.attributes))
@@ -314,42 +315,42 @@ def _check_vocabulary(entry: StudyEntry, path: str) -> None:
     from treegram.kernels.registry import AUTO, KERNELS
 
     is_single = len(entry.choices) == 1
-    for here, spec in [(path, entry.choices[0])] if is_single else _numbered(f"{path}.choices", entry.choices):
-        for there, term in _numbered(f"{here}.sum", spec.sum) if spec.sum else [(here, spec)]:
+    for spec_path, spec in [(path, entry.choices[0])] if is_single else _numbered(f"{path}.choices", entry.choices):
+        for term_path, term in _numbered(f"{spec_path}.sum", spec.sum) if spec.sum else [(spec_path, spec)]:
             if term.kernel not in KERNELS:
-                _known(term.kernel, [*KERNELS, AUTO], f"{there}.kernel", "kernel")
+                _check_exists(term.kernel, [*KERNELS, AUTO], f"{term_path}.kernel", "kernel")
             for name in term.attributes:
-                _known(name, TRANSFORMATIONS, f"{there}.attributes", "transformation")
-            for at, key, value in _parameters(entry, spec, term, (path, here, there)):
-                _check_parameter(KERNELS[term.kernel], key, value, at)
+                _check_exists(name, TRANSFORMATIONS, f"{term_path}.attributes", "transformation")
+            for key_path, key, value in _parameters(entry, spec, term, (path, spec_path, term_path)):
+                _check_parameter(KERNELS[term.kernel], key, value, key_path)
 
 
 def _parameters(
     entry: StudyEntry, spec: KernelSpec, term: KernelSpec, paths: tuple[str, str, str]
 ) -> Iterator[tuple[str, str, Any]]:
     """Yield the path, name and value of all parameters of a term of a choice of an entry, which have these paths."""
-    of_entry, of_spec, of_term = paths
+    entry_path, spec_path, term_path = paths
     for key, value in term.parameters.items():
-        yield f"{of_term}.parameters.{key}", key, value
+        yield f"{term_path}.parameters.{key}", key, value
     for key, values in spec.param_grid.items():
         if key in term.parameters:
-            raise _InvalidKeyError(f"{of_spec}.param_grid.{key}", "also fixed in 'parameters'")
-        yield from ((at, key, value) for at, value in _numbered(f"{of_spec}.param_grid.{key}", values))
+            raise _InvalidKeyError(f"{spec_path}.param_grid.{key}", "also fixed in 'parameters'")
+        yield from ((path, key, value) for path, value in _numbered(f"{spec_path}.param_grid.{key}", values))
     if spec is entry.choices[0]:
-        yield from ((f"{of_entry}.timed", key, value) for key, value in entry.timed.items())
+        yield from ((f"{entry_path}.timed", key, value) for key, value in entry.timed.items())
     if entry.reseed:
         if "random_state" in term.parameters:
-            raise _InvalidKeyError(f"{of_entry}.reseed", "sets random_state, which is also fixed in 'parameters'")
-        yield f"{of_entry}.reseed", "random_state", 0
+            raise _InvalidKeyError(f"{entry_path}.reseed", "sets random_state, which is also fixed in 'parameters'")
+        yield f"{entry_path}.reseed", "random_state", 0
 
 
 def _check_parameter(kernel: type[Any], key: str, value: Any, path: str) -> None:
     allowed = allowed_values(kernel)
-    known = [name for name in allowed if name != "n_jobs"]  # it changes no result
-    if key not in known:
+    names = [name for name in allowed if name != "n_jobs"]  # it changes no result
+    if key not in names:
         raise _InvalidKeyError(
             path,
-            f"the kernel {kernel.name!r} has no parameter {key!r}{suggest(key, known)} (it has {', '.join(known)})",
+            f"the kernel {kernel.name!r} has no parameter {key!r}{suggest(key, names)} (it has {', '.join(names)})",
         )
     try:
         check_value(key, kernel.__name__, value, allowed[key])

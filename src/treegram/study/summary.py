@@ -53,7 +53,7 @@ class Cell:
     folds: tuple[tuple[float, ...], ...]  # score by repeat and outer fold
     mean: float | None  # of the repeats' means
     deviation: float | None  # of the repeats' means, with n - 1; None for a single repeat
-    others: Mapping[str, Mean]  # mean and deviation of each other score, by its name
+    other_scores: Mapping[str, Mean]  # mean and deviation of each other score, by its name
     published: float | None
     published_deviation: float | None
     published_words: str  # text printed in the paper instead of a number
@@ -73,8 +73,8 @@ class Cell:
     @property
     def margin(self) -> float | None:
         """Two standard deviations of the difference, 2 sqrt(s^2 + p^2); an unknown one counts as zero."""
-        known = [deviation for deviation in (self.deviation, self.published_deviation) if deviation is not None]
-        return 2 * hypot(*known) if known else None
+        deviations = [value for value in (self.deviation, self.published_deviation) if value is not None]
+        return 2 * hypot(*deviations) if deviations else None
 
     @property
     def mark(self) -> str:
@@ -154,6 +154,11 @@ class Summary:
         """Return the best mean of all kernels on a data set: the lowest for errors, the highest for other scores."""
         means = [cell.mean for cell in self.column(dataset) if cell.mean is not None]
         return (max if self.metric.higher_is_better else min)(means, default=None)
+
+    @property
+    def baseline_name(self) -> str:
+        """The prediction without learning: the largest class, or the mean of the targets."""
+        return "largest class" if self.study.protocol.task == "classification" else "mean of targets"
 
     def baseline(self, dataset: str) -> float | None:
         """Return the score of always predicting the largest class, or the mean target; None before the first run."""
@@ -273,7 +278,7 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
     if any(row.task != study.protocol.task for row in rows):
         raise StoreError(f"{store.path} is damaged: {entry.name} on {dataset} has results of another task.")
     by_repeat = _complete((row for row in rows if metric.measure(row) is not None), study.protocol.outer_folds)
-    used = [row for repeat in by_repeat.values() for row in repeat]
+    complete = [row for repeat in by_repeat.values() for row in repeat]
     folds = _scores(metric, by_repeat)
     mean, deviation = _mean_over_repeats(folds)
     published = entry.published.accuracy.get(dataset)
@@ -286,15 +291,17 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
         folds=folds,
         mean=mean,
         deviation=deviation,
-        others={other.name: _mean_over_repeats(_scores(other, by_repeat)) for other in other_metrics(study.protocol)},
+        other_scores={
+            other.name: _mean_over_repeats(_scores(other, by_repeat)) for other in other_metrics(study.protocol)
+        },
         published=None if isinstance(published, str) else published,
         published_deviation=entry.published.deviation.get(dataset),
         published_words=published if isinstance(published, str) else "",
         published_seconds=entry.published.seconds.get(dataset),
-        chosen=_chosen(entry, used),
-        n_fits=sum(row.n_fits for row in used),
-        n_unconverged=sum(row.n_unconverged for row in used),
-        cpu_seconds=float(sum(row.seconds for row in used)),
+        chosen=_chosen(entry, complete),
+        n_fits=sum(row.n_fits for row in complete),
+        n_unconverged=sum(row.n_unconverged for row in complete),
+        cpu_seconds=float(sum(row.seconds for row in complete)),
         gram_seconds=time.seconds if time else None,
         learns=time.learns if time else None,
     )
@@ -324,18 +331,18 @@ def _chosen(entry: StudyEntry, rows: Sequence[Row]) -> tuple[tuple[str, int], ..
     """Return the chosen combinations, most frequent first, each with its number of folds."""
     names = ["kernel"] if len(entry.choices) != 1 or entry.is_auto else []  # else all rows have the same
     names += dict.fromkeys(name for spec in entry.choices for name in spec.param_grid)
-    others = {name for row in rows for name in row.chosen} - {*names, "kernel"}
-    names += sorted(others, key=lambda name: (name in ("C", "alpha"), name))
+    other_names = {name for row in rows for name in row.chosen} - {*names, "kernel"}
+    names += sorted(other_names, key=lambda name: (name in ("C", "alpha"), name))
     counts = Counter(
-        ", ".join(f"{name} {shown(row.chosen[name])}" for name in names if name in row.chosen) for row in rows
+        ", ".join(f"{name} {value_text(row.chosen[name])}" for name in names if name in row.chosen) for row in rows
     )
     return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Return a value as text, the same for 1 and 1.0, and for a list and a tuple."""
     if isinstance(value, list | tuple):
-        return ", ".join(map(shown, value))
+        return ", ".join(map(value_text, value))
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
