@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from treegram._core.types import Floats, Hashes, Ints
+from treegram._core.types import Floats, Hashes, Ints, Masks
 from treegram.exceptions import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.check import check_column_names
@@ -190,18 +189,16 @@ class ColumnBlock(Block):
             check_column_names(self, "graph attributes", new, fitted if are_named else None)
         return np.round(table / self.units, DIGITS)
 
-    def _above(self, table: Floats) -> NDArray[np.bool_]:
+    def _above(self, table: Floats) -> Masks:
         """Return whether ranks lie above cuts, (n_graphs, n_cuts)."""
         ranks = [np.interp(*of_column) for of_column in zip(table.T, self.knots.T, self.ranks.T, strict=True)]
-        above: NDArray[np.bool_] = np.stack(ranks)[self.cut_columns] > self.cut_ranks[:, None]
-        return above.T
+        return (np.stack(ranks)[self.cut_columns] > self.cut_ranks[:, None]).T
 
-    def _cells(self, above: NDArray[np.bool_]) -> Ints:
+    def _cells(self, above: Masks) -> Ints:
         """Return the column of each graph's cell for each draw, (n_graphs, n_draws)."""
         n_draws, n_cuts = len(self.starts) - 1, len(self.cut_keys)
         keys = sp.csr_matrix((self.cut_keys, np.arange(n_cuts), self.starts), (n_draws, n_cuts), dtype=np.int32)
-        cells: Ints = (keys @ above.T).T % N_CELLS + N_CELLS * np.arange(n_draws)
-        return cells
+        return (keys @ above.T).T % N_CELLS + N_CELLS * np.arange(n_draws)
 
     def _column_parts(self, graphs: Graphs, weights: Floats) -> tuple[Floats, Floats, list[str]]:
         """Return what each column adds, (n_graphs, n_columns, n_outputs), a constant, and the names of the columns.

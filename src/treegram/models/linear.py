@@ -242,8 +242,7 @@ def solve(
 
         def curve(direction: Floats, parts: Any = with_derivatives) -> Floats:
             image, of_intercept = place.total(_curve, parts, *_uncentered(direction, center))
-            of_all: Floats = np.append(image - center * of_intercept, of_intercept) + penalties * direction
-            return of_all
+            return np.append(image - center * of_intercept, of_intercept) + penalties * direction
 
         step, gain = _newton_step(curve, gradient, diagonal, _ENOUGH[loss], _LEAST_GAIN * tolerance * total)
         if gain <= tolerance * total:

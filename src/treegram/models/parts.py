@@ -23,10 +23,9 @@ from typing import Any, TypeAlias
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.parallel import track
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Array, Floats, Ints
 from treegram.graphs import Graphs
 from treegram.graphs.build import check_joinable
 
@@ -35,7 +34,7 @@ IN_MEMORY = 100_000  # graphs; rows of more are in temporary files
 _SAMPLE = 50_000  # graphs that scales, ranks, bins and maps are learned on
 
 Rows: TypeAlias = Iterable[Sequence[Any]]  # of arguments, one for each part
-Pair: TypeAlias = tuple[Graphs, NDArray[Any]]  # graphs and their targets
+Pair: TypeAlias = tuple[Graphs, Array]  # graphs and their targets
 
 
 class Local:
@@ -145,7 +144,7 @@ class Parts:
         taken = self.place.map(_take, zip(self.parts, of_parts, strict=True))
         return Parts(self.place, taken, np.array([len(of_part) for of_part in of_parts]))
 
-    def split(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+    def split(self, values: Array) -> list[Array]:
         """Return the values for the graphs of each part."""
         return np.split(values, np.cumsum(self.sizes)[:-1])
 
@@ -213,14 +212,14 @@ def _temporary_folder() -> Any:
 
 
 @contextlib.contextmanager
-def read_chunks(chunks: Any, check: Callable[..., Pair]) -> Iterator[tuple[Parts, NDArray[Any]]]:
+def read_chunks(chunks: Any, check: Callable[..., Pair]) -> Iterator[tuple[Parts, Array]]:
     """Read pairs (graphs, y), or find them on a Dask cluster; return the graphs in parts, and all targets.
 
     ``check`` returns the graphs and targets of a pair. Chunks without graphs are left out.
     """
     if isinstance(chunks, Graphs | str) or not isinstance(chunks, Iterable):
         raise ValueError("y is missing: give one target for each graph, or chunks of graphs as pairs (graphs, y).")
-    targets: dict[int, NDArray[Any]] = {}  # by the number of the chunk
+    targets: dict[int, Array] = {}  # by the number of the chunk
     with contextlib.ExitStack() as stack:
         client = _client_of(chunks)
         if client is None:
@@ -250,7 +249,7 @@ def _client_of(chunks: Any) -> Any:
     return None
 
 
-def _read(chunks: Iterable[Any], check: Callable[..., Pair], targets: dict[int, NDArray[Any]]) -> Iterator[Graphs]:
+def _read(chunks: Iterable[Any], check: Callable[..., Pair], targets: dict[int, Array]) -> Iterator[Graphs]:
     """Yield the graphs of each chunk, and put its targets into a dictionary."""
     first = None
     n_chunks = len(chunks) if isinstance(chunks, list | tuple) else None
@@ -284,7 +283,7 @@ def _check_chunk(number: int, chunk: Any, check: Callable[..., Pair]) -> Pair:
     return graphs.assign(targets=None), targets
 
 
-def _join_targets(targets: dict[int, NDArray[Any]]) -> NDArray[Any]:
+def _join_targets(targets: dict[int, Array]) -> Array:
     """Return the targets of all chunks; raise if some are numbers and others are not, which numpy would turn into texts."""
     of_numbers = [number for number, of_chunk in targets.items() if isinstance(of_chunk[0], Number | np.bool_)]
     others = sorted(targets.keys() - set(of_numbers))
