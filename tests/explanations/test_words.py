@@ -88,6 +88,8 @@ def test_hashes_of_nspdk_are_pairs_of_neighborhoods():
         ('C("1":"a:b","1":N)', "C with edges labeled 1 to a:b and N"),
         ("C(double E:C)", "C with a double E bond to C"),
         ("C(aromatic:C)", "C with an aromatic bond to C"),
+        ("C(single:C,single:C)", "C with single bonds to two C"),
+        ("C(1:3,1:3)", "C with edges labeled 1 to 3 and 3"),
         ("C(C(C(C)))", "C bonded to C (bonded to C (bonded to C))"),
         ("C(" + ",".join(f"C(N{i},O{i},S{i})" for i in range(5)) + ")", "C with its surroundings, 2 steps deep"),
         ("C((", "C(("),
