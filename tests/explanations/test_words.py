@@ -85,6 +85,7 @@ def test_hashes_of_nspdk_are_pairs_of_neighborhoods():
         ("ODDST: C(C,C)", "C bonded to two C"),
         ("C #13", "at least 13 C"),
         ('"a(b" #2', "at least two a(b"),
+        ('"a: b"(C)', "a: b next to C"),
         ('C("1":"a:b","1":N)', "C with edges labeled 1 to a:b and N"),
         ("C(double E:C)", "C with a double E bond to C"),
         ("C(aromatic:C)", "C with an aromatic bond to C"),
