@@ -311,6 +311,15 @@ def test_two_columns_that_differ_in_case_are_not_mixed_up():
         tg.load_molecules("few.csv", target="ab")
 
 
+@pytest.mark.parametrize("target", ["Name", "name", "NAME"])
+def test_a_target_gives_no_names_however_its_case_is_written(target):
+    write("few.csv", "smiles,Name", "C,1.5", "CC,2.5")
+    table = load("few.csv", Namespace(target=[target]))
+    assert table.values(target)[1].tolist() == [1.5, 2.5]
+    assert table.names == [None, None]
+    assert load("few.csv", Namespace()).names == ["1.5", "2.5"]
+
+
 TASKS = [
     (np.array(["a", "b", "c"]), "classification"),
     (np.array([True, False]), "classification"),
