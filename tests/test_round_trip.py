@@ -130,6 +130,7 @@ def learned(model):
     return {name for name in vars(model) if name.endswith("_")} - NOT_SAVED
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", CASES)
 def test_saved_and_loaded_model_is_the_same(name, data, tmp_path):
     graphs, y = data
@@ -155,6 +156,7 @@ def batches(n_graphs):
     return [[0], [n_graphs - 1], list(range(0, n_graphs, 2)), list(range(n_graphs))[::-1], [1, 1, 0, 1]]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", CASES)
 def test_explanations_do_not_depend_on_the_other_graphs(name, data):
     graphs, y = data

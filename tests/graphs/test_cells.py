@@ -69,7 +69,7 @@ def read_values(read, cells):
 READERS = [read_csv, read_smi, read_sdf, read_node_tables, read_parquet]
 
 
-# A parametrized test has at most six variants in the fast tier, so that readers are variants, and cases are not.
+# Readers are variants of a test, and cases are not: a reader that fails shows its first case.
 VALUES = [
     (["1", "2", "-3", "+4"], [0, 1, 2, 3], [1, 2, -3, 4], "i"),
     (["1", "1.5", "1e1", ".5"], [0, 1, 2, 3], [1, 1.5, 10, 0.5], "f"),
