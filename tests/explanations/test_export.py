@@ -225,6 +225,9 @@ def test_wrong_structures_and_formats_raise_before_anything_is_written(tmp_path)
         explain(model, graphs).to_structure(tmp_path / "a.xyz", structures[0], 0)
     with pytest.raises(ParameterError, match="no names of residues"):
         explain(model, graphs.assign(node_names=None)).to_structure(tmp_path / "a.pdb", structures[0], 0)
+    doubled = graphs.assign(node_names=["A/1 ALA", "A/1 ALA", "A/3 LEU"] * 3)
+    with pytest.raises(ParameterError, match="two residues of one number in one chain"):
+        explain(model, doubled).to_structure(tmp_path / "a.pdb", structures[0], 0)
     assert not list(tmp_path.iterdir())
     assert structures[0][0][0][0][0].b_iso == 7.0
 
@@ -261,6 +264,24 @@ def test_atoms_of_an_sdf_file_have_their_contributions(tmp_path, hydrogens, n_cl
                 tuple(edge) for edge in graph.edges().tolist()
             }
             assert molecule.GetProp("_Name") == graph.graph_names[0]
+
+
+def test_molecules_keep_their_coordinates_and_need_no_names(tmp_path):
+    chem = pytest.importorskip("rdkit.Chem")
+    geometry = pytest.importorskip("rdkit.Geometry")
+    molecules = [chem.MolFromSmiles(smiles) for smiles in ("CCO", "CCN", "CC")]
+    for molecule in molecules[:2]:
+        conformer = chem.Conformer(molecule.GetNumAtoms())
+        for atom in range(molecule.GetNumAtoms()):
+            conformer.SetAtomPosition(atom, geometry.Point3D(atom, 2.0, -3.5))
+        molecule.AddConformer(conformer)
+    graphs = MoleculeGraphs().fit_transform(molecules).assign(graph_names=None)
+    found = explain(GraphRidge(WL(1), param_grid={}, alpha=0.1, cv=2).fit(graphs, [0.0, 1.0, 2.0]), graphs)
+    found.to_sdf(tmp_path / "atoms.sdf", molecules=molecules)
+    read = list(chem.SDMolSupplier(str(tmp_path / "atoms.sdf")))
+    assert [molecule.GetProp("_Name") for molecule in read] == ["", "", ""]
+    for molecule in read[:2]:
+        assert molecule.GetConformer().GetPositions().tolist() == [[atom, 2.0, -3.5] for atom in range(3)]
 
 
 def test_molecules_that_are_not_the_graphs_raise(tmp_path):
