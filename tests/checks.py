@@ -3,7 +3,7 @@
 A law is any function here whose name starts with ``check_``; ``test_common.py`` finds them, and finds the kernels. The laws
 use only scikit-learn's interface and what all kernels share (``n_jobs``); laws of what only some kernels have
 (``n_jobs``, ``gram_grid``) apply only to these. Laws in ``ONCE`` take long and depend on no parameter: they are tested
-with the default parameters on one collection.
+with the default parameters on one collection. Laws in ``INHERITED`` depend on no parameter either.
 """
 
 import importlib
@@ -425,6 +425,16 @@ def check_grid_search_accepts_graphs(kernel, collection):
 
 
 ONCE = {"cross_validation_accepts_graphs", "grid_search_accepts_graphs"}
+# Laws of what all kernels inherit, whatever their parameters: tested with the defaults and the first variants only.
+INHERITED = {
+    "clone_is_unfitted_and_equal",
+    "fit_returns_self_and_keeps_the_parameters",
+    "graphs_are_not_modified",
+    "list_of_graphs_equals_a_collection",
+    "result_can_be_overwritten",
+    "targets_are_ignored",
+    "transform_before_fit_raises",
+}
 APPLIES = {
     name.removeprefix("check_"): getattr(law, "applies", lambda kernel: True)
     for name, law in list(globals().items())

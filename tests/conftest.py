@@ -42,8 +42,8 @@ def pytest_sessionstart(session):
         reporter.write_line(describe_data())
 
 
-# Variants of a parametrized test in the fast tier, evenly spaced; "make test-all" runs the rest. Comparisons with an oracle are
-# all in the fast tier.
+# Variants in the fast tier, evenly spaced, of a test marked "sampled", whose variants together take seconds; "make test-all" runs
+# the rest. All variants of other tests are in the fast tier: oracles, and tables of cases.
 VARIANTS = 6
 
 
@@ -53,10 +53,10 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if "test_common.py" not in item.nodeid:  # has its own rule: every kernel with every law
             groups[item.nodeid.partition("[")[0]].append(item)
-    for name, group in groups.items():
+    for group in groups.values():
         covering = cover_values(group) if len(group) > VARIANTS else group
         left_out |= set(group) - set(covering)
-        if len(covering) > VARIANTS and "oracle" not in name:
+        if len(covering) > VARIANTS and group[0].get_closest_marker("sampled"):
             fast = {round(i * (len(covering) - 1) / (VARIANTS - 1)) for i in range(VARIANTS)}
             for i, item in enumerate(covering):
                 if i not in fast:

@@ -37,6 +37,7 @@ def fuzz():
         sys.path.remove(str(BENCHMARKS))
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", [*QUICK, *SEEDS])
 def test_mutants_are_accepted_or_raise_properly(fuzz, tmp_path, kind):

@@ -98,6 +98,16 @@ def test_labels_that_the_model_has_never_seen_are_pointed_out(run):
     assert "treegram: note: 1 of 2 graphs has a node with a label that no training graph has.\n" in err
 
 
+def test_new_surroundings_of_known_labels_are_not_called_new_labels(run):
+    fit(run)
+    write("new.csv", ["id", "smiles"], [("branched", "CC(C)(C)O"), ("chain", "CCO")])
+    code, out, err = run("predict y.tgm new.csv")
+    assert code == 0
+    assert [float(row["unseen labels"]) for row in rows(out)] == [0, 0]
+    assert [float(row["unseen colors"]) > 0 for row in rows(out)] == [True, False]
+    assert "label" not in err
+
+
 def test_a_file_without_any_molecule_that_can_be_read_has_its_rows(run):
     fit(run)
     write("new.csv", ["smiles"], [("C(",), ("C1",)])

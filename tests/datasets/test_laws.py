@@ -80,6 +80,23 @@ def test_errors_of_any_chunk_of_a_parquet_file_name_the_same_row(bad, column, na
         assert outcome(lambda size=size: list(iter_parquet(tmp_path / "bad.parquet", size))) == expected
 
 
+@pytest.mark.parametrize("column", ["edge_label", "edge_index", "node_label", "num_nodes"])
+@pytest.mark.parametrize("bad", [0, 3, 6])
+def test_missing_values_in_any_chunk_of_a_parquet_file_name_the_same_row(bad, column, tmp_path):
+    """The last value of a row, which is deep within its lists."""
+    save_parquet(paths(), tmp_path / "good.parquet")
+    table = pq.read_table(tmp_path / "good.parquet")
+    rows = table.to_pylist()
+    value = rows[bad][column]
+    ends = {"edge_index": lambda: [value[0], [*value[1][:-1], None]], "num_nodes": lambda: None}
+    rows[bad][column] = ends.get(column, lambda: [*value[:-1], None])()
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), tmp_path / "bad.parquet")
+    expected = f"{tmp_path / 'bad.parquet'}: row {bad}, column {column!r}: there is a missing value."
+    assert outcome(lambda: load_parquet(tmp_path / "bad.parquet")) == expected
+    for size in range(1, N_GRAPHS + 1):
+        assert outcome(lambda size=size: list(iter_parquet(tmp_path / "bad.parquet", size))) == expected
+
+
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf \n", b"\x1c\n"])
 @pytest.mark.parametrize("kind", ["edge_labels", "graph_indicator", "graph_labels"])
 def test_tables_without_numbers_raise_without_a_warning_of_numpy(kind, content, tmp_path):

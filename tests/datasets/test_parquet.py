@@ -44,6 +44,20 @@ def test_file_without_rows_has_no_graphs_and_no_targets(write):
     assert (len(graphs), y.shape) == (0, (0,))
 
 
+def test_graphs_without_nodes_have_columns_of_no_known_type(write):
+    path = write(edge_index=[[[], []]] * 2, node_feat=None, edge_attr=None, node_label=[[], []], num_nodes=[0, 0])
+    assert pq.read_table(path).schema.field("node_label").type == pa.list_(pa.null())
+    graphs, y = load_parquet(path)
+    assert (len(graphs), graphs.n_nodes, y.tolist()) == (2, 0, [0, 1])
+
+
+def test_values_of_nodes_must_be_lists(write):
+    with pytest.raises(
+        DatasetError, match=r"column 'node_label' must hold a list in each row; it holds numbers or str"
+    ):
+        load_parquet(write(node_label=["C", "O"]))
+
+
 # -------------------------------------------------------------------- round trips
 
 

@@ -124,6 +124,7 @@ def node_sums(found):
     return np.array([contributions.sum(axis=0) for contributions in found.node_contributions]) + found.intercept
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", KERNELS)
 def test_node_contributions_sum_to_the_prediction(name):
     for collection in COLLECTIONS.values():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from treegram import (
@@ -16,6 +16,7 @@ from treegram import (
     Graphs,
     GraphSVC,
     MoleculeGraphs,
+    Nystroem,
     ProteinGraphs,
     StatisticsKernel,
     explain,
@@ -100,6 +101,28 @@ def test_rows_of_features_and_training_graphs_equal_the_arrays(three_outputs):
     assert [rows.loc[item["index"], "similarity"] for item in similar] == [item["similarity"] for item in similar]
 
 
+def test_features_whose_contributions_to_two_outputs_cancel_have_rows(motifs):
+    graphs, y = motifs
+    model = make_pipeline(FeatureMap(WL(1)), Ridge()).fit(graphs, np.stack([y, -y], axis=1))
+    table = explain(model, graphs[:3]).to_frame("features")
+    first, second = (table.loc[table["output"] == output, "contribution"].to_numpy() for output in ("0", "1"))
+    np.testing.assert_array_equal(first, -second)
+    decisions = model.predict(graphs[:3])[:, 0] - model[-1].intercept_[0]
+    np.testing.assert_allclose(
+        table[table["output"] == "0"].groupby("graph")["contribution"].sum(), decisions, atol=1e-9
+    )
+
+
+def test_training_graphs_of_nystroem_have_their_positions_among_all(motifs):
+    graphs, y = motifs
+    model = make_pipeline(Nystroem(WL(1), 6, random_state=0), LogisticRegression()).fit(graphs, y)
+    numbers = model[0].component_indices_.tolist()
+    assert numbers != list(range(len(numbers)))
+    table = explain(model, graphs[:3]).to_frame("graphs")
+    assert table["training_graph"].tolist() == numbers * 3
+    assert table["name"].tolist() == [f"graph {number}" for number in numbers] * 3
+
+
 def test_what_a_model_lacks_gives_an_empty_table_or_an_error(motifs):
     graphs, y = motifs
     linear = make_pipeline(FeatureMap(WL(2)), LogisticRegression()).fit(graphs, y)
@@ -129,6 +152,7 @@ def make_structure(gemmi, numbers, chains):
             for k, (atom_name, element) in enumerate([("N", "N"), ("CA", "C"), ("HA", "H"), ("C", "C")]):
                 atom = gemmi.Atom()
                 atom.name, atom.element, atom.occ, atom.b_iso = atom_name, gemmi.Element(element), 1.0, 7.0
+                atom.aniso = gemmi.SMat33f(0.1, 0.2, 0.3, 0, 0, 0)
                 atom.pos = gemmi.Position(3.8 * i + k / 3, 2.0 * (i % 2), 30.0 * shift)
                 residue.add_atom(atom)
             chain.add_residue(residue)
@@ -173,6 +197,7 @@ def test_b_factors_read_back_are_the_contributions_of_their_residues(tmp_path_fa
             places += residue.name != "HOH"
             for atom in residue:
                 assert atom.b_iso == pytest.approx(factor * value, rel=1e-5, abs=0.00501 if target == "pdb" else 1e-9)
+                assert not atom.aniso.nonzero()  # viewers would take it for the B-factor
     assert places == len(wanted) == len(numbers) * len(chains)
     if target == "pdb":
         assert f"B-FACTORS ARE CONTRIBUTIONS TIMES {factor:g}" in output.read_text()
@@ -200,6 +225,9 @@ def test_wrong_structures_and_formats_raise_before_anything_is_written(tmp_path)
         explain(model, graphs).to_structure(tmp_path / "a.xyz", structures[0], 0)
     with pytest.raises(ParameterError, match="no names of residues"):
         explain(model, graphs.assign(node_names=None)).to_structure(tmp_path / "a.pdb", structures[0], 0)
+    doubled = graphs.assign(node_names=["A/1 ALA", "A/1 ALA", "A/3 LEU"] * 3)
+    with pytest.raises(ParameterError, match="two residues of one number in one chain"):
+        explain(model, doubled).to_structure(tmp_path / "a.pdb", structures[0], 0)
     assert not list(tmp_path.iterdir())
     assert structures[0][0][0][0][0].b_iso == 7.0
 
@@ -236,6 +264,24 @@ def test_atoms_of_an_sdf_file_have_their_contributions(tmp_path, hydrogens, n_cl
                 tuple(edge) for edge in graph.edges().tolist()
             }
             assert molecule.GetProp("_Name") == graph.graph_names[0]
+
+
+def test_molecules_keep_their_coordinates_and_need_no_names(tmp_path):
+    chem = pytest.importorskip("rdkit.Chem")
+    geometry = pytest.importorskip("rdkit.Geometry")
+    molecules = [chem.MolFromSmiles(smiles) for smiles in ("CCO", "CCN", "CC")]
+    for molecule in molecules[:2]:
+        conformer = chem.Conformer(molecule.GetNumAtoms())
+        for atom in range(molecule.GetNumAtoms()):
+            conformer.SetAtomPosition(atom, geometry.Point3D(atom, 2.0, -3.5))
+        molecule.AddConformer(conformer)
+    graphs = MoleculeGraphs().fit_transform(molecules).assign(graph_names=None)
+    found = explain(GraphRidge(WL(1), param_grid={}, alpha=0.1, cv=2).fit(graphs, [0.0, 1.0, 2.0]), graphs)
+    found.to_sdf(tmp_path / "atoms.sdf", molecules=molecules)
+    read = list(chem.SDMolSupplier(str(tmp_path / "atoms.sdf")))
+    assert [molecule.GetProp("_Name") for molecule in read] == ["", "", ""]
+    for molecule in read[:2]:
+        assert molecule.GetConformer().GetPositions().tolist() == [[atom, 2.0, -3.5] for atom in range(3)]
 
 
 def test_molecules_that_are_not_the_graphs_raise(tmp_path):

@@ -3,6 +3,7 @@
 Item number i is a chain of i + 2 nodes whose target is i / 4, so that a graph tells which cells belong to it.
 """
 
+import gzip
 import random
 from argparse import Namespace
 from pathlib import Path
@@ -176,6 +177,23 @@ def test_structures(items, spoiled, order):
         (folder / f"n{item}.pdb").write_text("damaged\n" if state == SPOILED else "\n".join([*lines, "END", ""]))
     write_graph_table([rows[item] for item in items], order, "graph")
     check(read("structures", graphs=Path("graphs.csv"), target=["y"]), rows)
+
+
+def test_structures_whose_names_have_points_keep_them():
+    gemmi = pytest.importorskip("gemmi")
+    folder = Path("points")
+    folder.mkdir()
+    structure = gemmi.read_pdb_string(
+        "ATOM      1  CA  ALA A   1       0.000   0.000   0.000  1.00  0.00           C  \nEND\n"
+    )
+    text = structure.make_pdb_string()
+    (folder / "1abc.A.pdb").write_text(text)
+    (folder / "1abc.B.ent").write_text("damaged\n")
+    (folder / "1abc.C.pdb.gz").write_bytes(gzip.compress(text.encode()))
+    table = read("points")
+    assert table.names == ["1abc.A", "1abc.B", "1abc.C"]
+    assert table.kept.tolist() == [0, 2]
+    assert table.graphs.graph_names.tolist() == ["1abc.A", "1abc.C"]
 
 
 # -------------------------------------------------------------------- files of graphs

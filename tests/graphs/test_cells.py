@@ -69,7 +69,7 @@ def read_values(read, cells):
 READERS = [read_csv, read_smi, read_sdf, read_node_tables, read_parquet]
 
 
-# A parametrized test has at most six variants in the fast tier, so that readers are variants, and cases are not.
+# Readers are variants of a test, and cases are not: a reader that fails shows its first case.
 VALUES = [
     (["1", "2", "-3", "+4"], [0, 1, 2, 3], [1, 2, -3, 4], "i"),
     (["1", "1.5", "1e1", ".5"], [0, 1, 2, 3], [1, 1.5, 10, 0.5], "f"),
@@ -309,6 +309,15 @@ def test_two_columns_that_differ_in_case_are_not_mixed_up():
         tg.exceptions.DatasetError, match=r"^few\.csv: 'aB' and 'Ab' both match 'ab'; write it as in the file\."
     ):
         tg.load_molecules("few.csv", target="ab")
+
+
+@pytest.mark.parametrize("target", ["Name", "name", "NAME"])
+def test_a_target_gives_no_names_however_its_case_is_written(target):
+    write("few.csv", "smiles,Name", "C,1.5", "CC,2.5")
+    table = load("few.csv", Namespace(target=[target]))
+    assert table.values(target)[1].tolist() == [1.5, 2.5]
+    assert table.names == [None, None]
+    assert load("few.csv", Namespace()).names == ["1.5", "2.5"]
 
 
 TASKS = [

@@ -260,6 +260,16 @@ def test_tables_keep_ids_and_column_names():
     assert both.assign(graph_attributes=None, targets=None) == graphs[[1, 0]]
 
 
+def test_targets_in_both_tables_are_those_of_the_graphs():
+    nodes = {"graph": ["a", "a", "b"], "node": [1, 2, 1], "y": [9, 9, 8]}
+    edges = {"graph": ["a"], "source": [1], "target": [2]}
+    assert Graphs.from_tables(nodes, edges, targets="y").targets.tolist() == [9, 8]
+    with pytest.warns(UserWarning, match="These data of the nodes are not used: 'y'"):
+        graphs = Graphs.from_tables(nodes, edges, {"graph": ["b", "a"], "y": [1, 2]}, targets="y")
+    assert graphs.targets.tolist() == [1, 2]
+    assert graphs.attributes is None  # a target never becomes an attribute
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [

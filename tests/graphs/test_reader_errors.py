@@ -5,6 +5,7 @@ import pytest
 
 from treegram import Graphs
 from treegram.exceptions import InvalidGraphError
+from treegram.graphs.tables import TableGraphs
 
 NODES = {"graph": ["a", "a", "b"], "node": [1, 2, 3], "element": ["C", "O", "C"], "mass": [12.0, 16.0, 12.0]}
 EDGES = {"source": [1], "target": [2]}
@@ -241,3 +242,11 @@ def test_columns_of_pyg_features_can_become_labels():
 def test_invalid_pyg_objects_raise(data, options, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_pyg(data, **options)
+
+
+@pytest.mark.parametrize("tables", [[], {"nodes": {}}, {"nodes": {}, "edges": {}, "graph": {}}])
+def test_a_model_of_tables_wants_them_by_name(tables):
+    with pytest.raises(
+        InvalidGraphError, match=r"X must be a dict of tables, \{'nodes': \.\.\., 'edges': \.\.\.\}, and 'graphs'"
+    ):
+        TableGraphs().transform(tables)

@@ -66,6 +66,7 @@ def literal(kernel, grid):
         yield point, one.fit_transform(OLD), one.transform(NEW), one
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", CASES)
 def test_grid_equals_the_loop(case):
     kernel, grid = CASES[case]

@@ -46,6 +46,7 @@ SUMS = {
 TESTED_HERE = {"clone_is_unfitted_and_equal", "grid_equals_single_computations"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("name", "law"),
     [(name, law) for name in SUMS for law in sorted(LAWS.keys() - ONCE - TESTED_HERE) if APPLIES[law](SUMS[name])],

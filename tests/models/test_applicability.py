@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
 
 from strategies import collections
 from treegram import (
@@ -19,6 +20,7 @@ from treegram import (
     GraphGP,
     GraphRegressor,
     Graphs,
+    SelectLabels,
     StatisticsKernel,
     load_digits_graphs,
     load_model,
@@ -128,6 +130,33 @@ def test_labels_and_surroundings_that_no_training_graph_has_are_counted():
     assert found.similarity[2] == 0.0
     assert found.nearest_names is None
     assert list(found.to_frame())[:2] == ["nearest", "similarity"]
+
+
+def test_labels_of_graphs_that_were_not_fitted_are_unseen():
+    """A part of a collection keeps the table of all labels."""
+    labels = [["C", "O"], ["C", "C"]] * 3 + [["C", "S"]]
+    graphs = Graphs.from_edges([[(0, 1)]] * 7, labels=labels)
+    model = GraphRegressor([WL(1)]).fit(graphs[:6], [0.0, 1.0, 0.1, 1.1, 0.0, 1.0])
+    assert model.kernels_[0].graphs_.label_values == ("C", "O", "S")
+    assert model.applicability(graphs).unseen_labels.tolist() == [0.0] * 6 + [0.5]
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_labels_count_as_the_kernel_with_the_fewest_steps_sees_them(is_reversed):
+    labels = [[("C", "ring"), ("O", "")], [("C", "ring"), ("C", "")]] * 3 + [[("C", "ring"), ("O", "acid")]]
+    graphs = Graphs.from_edges([[(0, 1)]] * 7, labels=labels)
+    kernels = [WL(1), make_pipeline(SelectLabels(0), WL(1))]
+    model = GraphRegressor(kernels[::-1] if is_reversed else kernels)
+    model.fit(graphs[:6], [0.0, 1.0, 0.1, 1.1, 0.0, 1.0])
+    assert len(model.kernels_) == 2
+    assert model.applicability(graphs[5:]).unseen_labels.tolist() == [0.0, 0.5]
+
+
+def test_percentile_counts_training_graphs_that_are_less_similar_not_equally():
+    """All training graphs but the last have a copy of themselves: no similarity is larger."""
+    graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]] * 3 + [[(0, 1), (1, 2), (2, 3)]])
+    found = GraphRegressor([WL(1)]).fit(graphs, [0.0, 1.0, 0.1, 1.1, 0.0, 1.0, 2.0]).applicability(graphs)
+    np.testing.assert_allclose(found.percentile[:6], 100 / 7)
 
 
 def test_edge_labels_belong_to_the_surroundings():

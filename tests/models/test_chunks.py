@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import tempfile
 from functools import partial
@@ -164,9 +165,9 @@ def test_labels_may_differ_between_chunks(folder):
         (lambda chunk, y: (chunk, [None, *y[1:]]), r"y\[0\] is None"),
         (lambda chunk, y: (chunk, np.stack([y, y], axis=1)), "one target for each graph"),
         (lambda chunk, y: ([object()], [1]), "X must be a Graphs collection"),
-        (lambda chunk, y: chunk, "its item 2 is of type Graphs"),
-        (lambda chunk, y: (chunk, y, y), "its item 2 is of type tuple"),
-        (lambda chunk, y: (chunk, y.astype(str)), "numbers in chunk 0, and in chunk 2, counted from 0, '[01]'"),
+        (lambda chunk, y: chunk, "its item 3 is of type Graphs"),
+        (lambda chunk, y: (chunk, y, y), "its item 3 is of type tuple"),
+        (lambda chunk, y: (chunk, y.astype(str)), "numbers in chunk 0, and in chunk 3, counted from 0, '[01]'"),
     ],
 )
 def test_chunk_of_another_kind_is_named(change, message, folder):
@@ -178,11 +179,13 @@ def test_chunk_of_another_kind_is_named(change, message, folder):
         edge_labels=[["-", "="]] * 90,
         attribute_names=["a", "b"],
     )
-    chunks = [(graphs[:30], y[:30]), (graphs[30:60], y[30:60]), change(graphs[60:], y[60:])]
+    # A chunk without graphs is left out, but counts.
+    chunks = [(graphs[:30], y[:30]), ([], []), (graphs[30:60], y[30:60]), change(graphs[60:], y[60:])]
     model = GraphClassifier(["wl"])
     with pytest.raises(ValueError, match=message) as caught:
         model.fit(iter(chunks))
-    assert "2" in " ".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    said = " ".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    assert re.search(r"\b(chunk|item) 3\b", said), said
     assert vars(model) == model.get_params(deep=False)
     assert not list(folder.iterdir())
 

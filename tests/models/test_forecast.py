@@ -1,7 +1,11 @@
 """Tests of the forecasts of what candidates cost."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
 from treegram import (
@@ -69,6 +73,17 @@ def test_what_is_out_of_proportion_is_named_with_its_cost():
     assert list(notes) == [0]
     assert notes[0].startswith(f"it would take about {forecast(ShortestPath(), graphs):.0f} s on 20 graphs, and all ")
     assert not out_of_proportion([Candidate("a", ShortestPath())], graphs)  # there is nothing else
+
+
+@given(st.lists(st.floats(0.01, 1e4), min_size=1, max_size=8))
+def test_what_is_left_out_takes_far_longer_than_all_that_is_kept(seconds):
+    with mock.patch.object(forecasts, "forecast", lambda kernel, _: kernel):
+        candidates = [Candidate(str(i), cost) for i, cost in enumerate(seconds)]
+        left_out = out_of_proportion(candidates, Graphs.from_edges([[(0, 1)]]))
+    kept = sorted(cost for i, cost in enumerate(seconds) if i not in left_out)
+    assert kept
+    assert all(seconds[i] > max(8.0, 3 * sum(kept)) for i in left_out)
+    assert all(cost <= max(8.0, 3 * sum(kept[:i]) * (1 + 1e-12)) for i, cost in enumerate(kept) if i)
 
 
 def test_long_forecasts_are_shown_with_the_progress(monkeypatch):

@@ -447,6 +447,7 @@ def test_several_targets_on_rows(ink, few):
 # -------------------------------------------------------------------- model files
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("kind", "attribute", "change"),
     [

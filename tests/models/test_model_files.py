@@ -102,6 +102,7 @@ def assert_same(left, right):
 # -------------------------------------------------------------------- round trips
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "kernel", [v for kernel in KERNELS for v in variants(kernel)[:2]], ids=lambda k: " ".join(repr(k).split())
 )
@@ -132,6 +133,7 @@ def test_targets_are_not_stored(graphs, path):
     assert saved_and_loaded(WL().fit(graphs), path).graphs_.targets is None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "kernel",
     [

@@ -77,6 +77,27 @@ def test_pinball_loss_is_smallest_for_the_true_distribution():
     assert losses[1.0] == min(losses.values())
 
 
+@given(targets, st.sampled_from([-50.0, 0.5, 1e3]))
+def test_targets_of_weight_0_have_a_position_but_no_influence(y, other):
+    mixed, weights = np.insert(y, [0, len(y)], other), np.ones(len(y) + 2)
+    weights[[0, -1]] = 0
+    for (scale, positions), (expected, of_known) in zip(blended_scales(mixed, weights), blended_scales(y), strict=True):
+        for name in ("targets", "scaled", "slopes"):
+            np.testing.assert_array_equal(getattr(scale, name), getattr(expected, name))
+        np.testing.assert_array_equal(positions[1:-1], of_known)
+        assert positions[0] == positions[-1] == expected.transform(np.array([other]))[0]
+
+
+@given(targets, blends, st.integers(0, 1000))
+def test_weighted_loss_is_the_loss_of_repeated_targets(y, blend, seed):
+    rng = np.random.default_rng(seed)
+    mean, std, counts = rng.normal(size=len(y)), rng.uniform(0.1, 1, len(y)), rng.integers(0, 4, len(y))
+    counts[0] = 2
+    scale = target_scale(y, blend)
+    repeated = mean_pinball_loss(scale, *(np.repeat(values, counts) for values in (y, mean, std)))
+    assert mean_pinball_loss(scale, y, mean, std, counts) == pytest.approx(repeated, rel=1e-9)
+
+
 def test_skewed_targets_get_normal_scores_and_normal_targets_stay_nearly_plain():
     rng = np.random.default_rng(1)
     signal, noise = rng.normal(size=500), 0.3 * rng.normal(size=500)

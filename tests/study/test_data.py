@@ -60,6 +60,17 @@ def test_groups_of_excluded_graphs_are_dropped(data):
     np.testing.assert_array_equal(found.groups, np.delete(np.arange(20), 4))
 
 
+@pytest.mark.parametrize(
+    ("n_small", "named"),
+    [(1, "class 2 has"), (2, "each of classes 2 and 3 has"), (6, "each of 6 classes has")],
+)
+def test_small_classes_are_named_if_they_are_few(n_small, named):
+    y = [0] * 5 + [1] * 5 + list(range(2, 2 + n_small))
+    with pytest.warns(UserWarning, match=f"^A: {named} fewer than 2 graphs and is left out"):
+        found = checked(Graphs.from_edges([[(0, 1)]] * len(y)), y, min_class_size=2)
+    assert found.facts.class_counts == {"0": 5, "1": 5}
+
+
 def test_groups_and_split_change_digests_and_keys(data):
     digests = {
         checked(*data, groups, split="groups" if groups is not None else "").facts.digest

@@ -76,6 +76,7 @@ def forge(valid, path, table, column, value):
     return True
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("table", TABLES)
 def test_forged_values_give_a_summary_or_an_error(store, tmp_path, table, name):

@@ -63,6 +63,7 @@ HINT = "run python benchmarks/result_tables.py"
 GONE = {"paper": ("ODDCL_Approx (auto)",)}
 
 
+@pytest.mark.sampled
 def test_markdown_matches_the_store(study, results):
     with Store.open(results / f"{study}.sqlite", create=False) as store:
         assert (results / f"{study}.md").read_text() == render_report(summarize(store), ".md"), HINT

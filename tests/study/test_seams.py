@@ -161,3 +161,14 @@ def test_store_takes_one_data_set_under_a_name(tmp_path):
             run_study(study, tmp_path / "s", {"D": (other, y)})
     again = graphs.assign(graph_attributes=numbers.tolist())
     assert run_study(study, tmp_path / "s", {"D": (again, y.astype(np.int8))}) == 2
+
+
+def test_data_without_results_can_be_corrected(tmp_path, data):
+    """A run that fails before its first result has stored the facts of its data, which bind nobody."""
+    graphs, y = data
+    study = Study("s", ("A",), (StudyEntry("sizes", estimator=Sizes()),), PROTOCOL)
+    with pytest.raises(AssertionError):
+        run_study(study, tmp_path / "s", {"A": (graphs, y[::-1])})
+    assert run_study(study, tmp_path / "s", {"A": data}) == 12
+    with pytest.raises(StudyError, match="A is not the data set"):
+        run_study(study, tmp_path / "s", {"A": (graphs, y[::-1])})

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
 
+from treegram import WL, DropAttributes, GraphSVC
 from treegram.exceptions import StudyError, TreegramError
 from treegram.study.protocol import (
     Comparison,
@@ -473,6 +475,28 @@ def test_any_relevant_change_changes_the_key(study, data):
         )
     )
     assert entry_key(*changed, "A") != entry_key(study, entry, "A")
+
+
+@given(studies, st.sampled_from(["training", "all"]))
+@settings(max_examples=60, deadline=None)
+def test_key_of_an_entry_that_overrides_the_protocol_is_that_of_such_a_protocol(study, fitted_on):
+    entry = study.kernels[0]
+    such = replace(study, protocol=replace(study.protocol, fitted_on=fitted_on))
+    assert entry_key(study, replace(entry, fitted_on=fitted_on), "A") == entry_key(such, entry, "A")
+
+
+def test_number_of_jobs_is_the_only_parameter_that_does_not_change_the_key():
+    def key(estimator):
+        study = Study("s", ("A",), (StudyEntry("e", estimator=estimator),))
+        return entry_key(study, study.kernels[0], "A")
+
+    plain = key(GraphSVC(WL()))
+    assert key(GraphSVC(WL(n_jobs=2), n_jobs=2)) == plain
+    assert key(make_pipeline(DropAttributes(), GraphSVC(WL(n_jobs=2)))) == key(
+        make_pipeline(DropAttributes(), GraphSVC(WL()))
+    )
+    others = [GraphSVC(WL(n_iterations=9)), GraphSVC(WL(), C=3), GraphSVC(WL(normalize=False)), GraphSVC(WL(), cv=7)]
+    assert len({plain, *map(key, others)}) == 5
 
 
 def test_key_depends_on_the_order_of_values_but_not_on_their_spelling():
