@@ -52,7 +52,7 @@ with (
     on_cluster = tg.GraphClassifier().fit(partitions)
 
 # %%
-# Both models decide alike about new graphs: sums in another order change decisions by less than the tolerance of the solver.
+# Both models decide alike about new graphs: sums in another order are rounded differently.
 
 new, y_new, is_motif = tg.make_motifs(400, n_nodes=8, random_state=9)
 difference = model.decision_function(new) - on_cluster.decision_function(new)
