@@ -420,5 +420,4 @@ def _join_neighbors(is_ink: NDArray[np.bool_]) -> Ints:
     numbers[is_ink] = np.arange(np.count_nonzero(is_ink))
     neighbors = [(numbers[:, :, :-1], numbers[:, :, 1:]), (numbers[:, :-1], numbers[:, 1:])]
     pairs = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in neighbors])
-    joined: Ints = pairs[(pairs >= 0).all(axis=1)]
-    return joined
+    return pairs[(pairs >= 0).all(axis=1)]

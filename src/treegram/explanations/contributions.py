@@ -197,14 +197,12 @@ class Explanation:
     @cached_property
     def predictions(self) -> NDArray[Any]:
         """Predictions of the model."""
-        predictions: NDArray[Any] = self._model.predict(self._X)
-        return predictions
+        return self._model.predict(self._X)
 
     @property
     def target_scale(self) -> TargetScale | None:
         """The scale on which contributions and decisions of a regressor are; None for units of the targets."""
-        scale: TargetScale | None = getattr(split_model(self._model)[-1], "target_scale_", None)
-        return scale
+        return getattr(split_model(self._model)[-1], "target_scale_", None)
 
     @property
     def slopes(self) -> Floats:
@@ -524,14 +522,12 @@ class Explanation:
             scores = np.array(one_against_rest(scores, len(self._model.classes_)))
         predicted = np.searchsorted(self._model.classes_, self.predictions)
         scores[np.arange(len(scores)), predicted] = np.inf
-        ranking: Ints = np.argsort(-scores, axis=1, kind="stable")
-        return ranking
+        return np.argsort(-scores, axis=1, kind="stable")
 
     def _node_values_of(self, graph: int, contrast: Contrast) -> Floats:
         """Return the contributions of a graph's nodes to one decision."""
         start, stop = self.graphs.offsets[:-1][graph], self.graphs.offsets[1:][graph]
-        values: Floats = self._node_values[start:stop] @ contrast.combine
-        return values
+        return self._node_values[start:stop] @ contrast.combine
 
     # ---------------------------------------------------------------- computed on demand: each costs another pass
 
@@ -643,8 +639,7 @@ class Part:
         if self.kernel.normalize:
             return np.asarray(self.rows)
         factors, of_fitted = (inverse_roots(self.kernel.diag(graphs)) for graphs in (self.graphs, self.kernel.graphs_))
-        similarities: Floats = self.rows * factors[:, None] * of_fitted
-        return similarities
+        return self.rows * factors[:, None] * of_fitted
 
     def leaves(self) -> Iterator[Part]:
         """Yield the part or, if it is a sum, its summands."""

@@ -34,8 +34,7 @@ LETTERS = dict(zip(_CODES.split()[::2], _CODES.split()[1::2], strict=True))  # o
 def contribution_colors(values: Floats, limit: float) -> Floats:
     """Return an RGB color from 0 to 1 for each value, (n_values, 3): red above 0, blue below, full color at ``limit``."""
     strengths = np.clip(np.abs(values) / (limit or 1.0), 0.0, 1.0)[:, None]
-    colors: Floats = 1.0 - strengths + strengths * np.where((values > 0)[:, None], _FOR, _AGAINST)
-    return colors
+    return 1.0 - strengths + strengths * np.where((values > 0)[:, None], _FOR, _AGAINST)
 
 
 def minus(number: str) -> str:

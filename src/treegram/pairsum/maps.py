@@ -95,8 +95,7 @@ class PivotMap:
     def __call__(self, X: Floats, columns: slice = slice(None)) -> Floats:
         """Map the rows of X; the mixing is triangular, so that early components need early pivots only."""
         start, stop, _ = columns.indices(self.n_components)
-        rows: Floats = kernel_block(self.node_kernel, X, self.pivots[:stop]) @ self.mixing[:stop, start:stop]
-        return rows
+        return kernel_block(self.node_kernel, X, self.pivots[:stop]) @ self.mixing[:stop, start:stop]
 
 
 def evaluate(vector_map: VectorMap, X: Floats, columns: slice = slice(None), *, n_jobs: int | None = None) -> Floats:

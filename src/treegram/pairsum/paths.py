@@ -180,8 +180,7 @@ def _first_equal(ends: PathEnds) -> Ints:
     is_new[1:] = (ends.vectors[1:] != ends.vectors[:-1]).any(axis=1)
     for key in (ends.graph_ids, ends.blocks):
         is_new[1:] |= key[1:] != key[:-1]
-    firsts: Ints = np.maximum.accumulate(np.where(is_new, np.arange(len(is_new)), 0))
-    return firsts
+    return np.maximum.accumulate(np.where(is_new, np.arange(len(is_new)), 0))
 
 
 def _most_pairs(ends: PathEnds) -> float:

@@ -180,8 +180,7 @@ def _widest_direction(vectors: Floats, extent: float) -> Floats:
     if centered.shape[1] > MANY_DIMENSIONS:
         spread: Floats = np.einsum("ni,ni->i", centered, centered)
         return (np.arange(len(spread)) == spread.argmax()).astype(float)
-    direction: Floats = np.linalg.eigh(np.einsum("ni,nj->ij", centered, centered))[1][:, -1]
-    return direction
+    return np.linalg.eigh(np.einsum("ni,nj->ij", centered, centered))[1][:, -1]
 
 
 def cut(offsets: Ints, n_tiles: int) -> list[Span]:
@@ -285,8 +284,7 @@ def normalize_gram(K: Floats, rows: Floats, columns: Floats, *, normalize: bool 
 def inverse_roots(diagonal: Floats) -> Floats:
     """Compute 1 / sqrt(diagonal); 0 for entries that are not positive."""
     positive = diagonal > 0
-    roots: Floats = np.where(positive, 1.0 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
-    return roots
+    return np.where(positive, 1.0 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
 
 
 # -------------------------------------------------------------------- compiled: powers

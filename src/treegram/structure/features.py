@@ -109,8 +109,7 @@ def common_codes(codes: Hashes, others: Hashes) -> Hashes:
     if not len(few):
         return few
     candidates = np.minimum(np.searchsorted(many, few), len(many) - 1)
-    common: Hashes = few[many[candidates] == few]
-    return common
+    return few[many[candidates] == few]
 
 
 # -------------------------------------------------------------------- compiled: sorting
