@@ -144,7 +144,7 @@ def test_study_of_another_version_is_not_continued():
 
     with Store.open(Path(__file__).parents[2] / "results" / "wide.sqlite") as store:
         assert {run.versions["auto"] for run in store.runs()} <= {"c3a7b50daad4", "1"}
-        with pytest.raises(StudyError, match="another version of the kernel 'auto': c3a7b50daad4, not 4"):
+        with pytest.raises(StudyError, match="another version of the kernel 'auto': c3a7b50daad4, not 5"):
             _refuse_other_auto(read_study("wide"), store)
 
 

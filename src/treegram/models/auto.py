@@ -55,7 +55,7 @@ from treegram.models.search import Candidate, with_jobs
 
 # Increase it with every change to the candidates or the search that can change a choice: stored studies record it, and
 # another version cannot continue them. tests/models/test_auto.py lists the candidates of this version.
-AUTO_VERSION = "4"
+AUTO_VERSION = "5"
 
 SMALL_SAMPLE, LARGE_SAMPLE = 300, 1000  # graphs for screening: a third of all, but within these bounds
 MANY = 2000  # graphs; above this, strengths are those of the sample, and fewer candidates go on
