@@ -44,7 +44,7 @@ N_TREES, N_TREES_OF_FOLDS = 500, 100
 FILES = Path(tempfile.gettempdir(), "treegram-bench-scale")
 N_IN_FILE, N_IN_CHUNK = 100_000, 20_000  # molecules
 NEW = 10  # the file with molecules to predict
-SIZES, SIZE_OF_WORKERS = (100, 10_000, 100_000, 300_000, 1_000_000), 300_000
+SIZES, SIZE_OF_WORKERS = (100, 10_000, 100_000, 300_000, 1_000_000), 1_000_000
 CLOCK = time.process_time
 
 
@@ -127,7 +127,7 @@ def colors_of(train: tg.Graphs, valid: tg.Graphs) -> tuple[Any, Any]:
 def counts_of(train: tg.Graphs, valid: tg.Graphs) -> tuple[np.ndarray, np.ndarray]:
     from bench_molecules import morgan_counts
 
-    return tuple(morgan_counts(list(graphs.graph_names or ())).astype(np.float32) for graphs in (train, valid))
+    return tuple(morgan_counts(list(graphs.graph_names)).astype(np.float32) for graphs in (train, valid))
 
 
 ROWS: dict[str, Callable[..., tuple[Any, Any]]] = {"logistic": colors_of, "forest": counts_of}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -117,7 +118,10 @@ class Cluster(Local):
         return futures[0].result()
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return self.client.submit(function, *arguments, pure=False)
+        with warnings.catch_warnings():
+            # Coefficients go to the workers once in a pass. Unlike scattered ones, they are not lost with a worker.
+            warnings.filterwarnings("ignore", "Sending large graph")
+            return self.client.submit(function, *arguments, pure=False)
 
 
 def _same(argument: Any) -> Any:
