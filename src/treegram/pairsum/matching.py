@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from treegram._core.jit import contracted, jit, pasted
+from treegram._core.jit import contracted, inlined, jit, pasted
 from treegram._core.machine import allocate, require
 from treegram._core.parallel import progress, run_tasks
 from treegram._core.types import Floats, Hashes, Ints
@@ -595,8 +595,10 @@ def sum_closed(span, graphs, tile, limits, scratch, out):
 
 # -------------------------------------------------------------------- compiled: enumeration, any number of nodes
 
+in_loop = inlined(fastmath={"contract"})  # calls with named tuples would take most of the time
 
-@jit
+
+@inlined
 def _mark(v, mark, shift, arcs, masks):
     """Mark v as matched, at itself and at each neighbor with the kind of their edge; a second call removes the marks."""
     indptr, indices, codes = arcs
@@ -605,7 +607,7 @@ def _mark(v, mark, shift, arcs, masks):
         masks[indices[i]] ^= codes[i] << shift
 
 
-@contracted
+@in_loop
 def _list_new(pair, shift, root, sides, scratch, used):
     """List the pairs of neighbors of a pair that no earlier member is adjacent to, after those already listed; return their number."""
     (indptr, indices, codes), (column_indptr, column_indices, _) = sides
@@ -622,7 +624,7 @@ def _list_new(pair, shift, root, sides, scratch, used):
     return used
 
 
-@contracted
+@in_loop
 def _join(s, root, bits, sides, scratch):
     """Make the pair stack[s, :2] the s-th of the matching, and list the pairs that may come next; return how many are listed.
 
@@ -642,7 +644,7 @@ def _join(s, root, bits, sides, scratch):
     return stack[s, 3]
 
 
-@contracted
+@in_loop
 def _advance(s, limits, sides, scratch):
     """Choose the next pair to try, from this matching or the nearest shorter one that has any left, and its weight.
 
@@ -663,14 +665,14 @@ def _advance(s, limits, sides, scratch):
     return 0
 
 
-@contracted
+@in_loop
 def _contribute(s, amount, stack, contributions):
     """Add an amount to the contribution of each of the first s + 1 rows of the current matching."""
     for m in range(s + 1):
         contributions[stack[m, 0]] += amount
 
 
-@contracted
+@in_loop
 def _finish(s, used, size_weight, scratch, contributions):
     """Add all matchings with one more pair, which complete them: nothing follows, so nothing is marked."""
     total, weight = 0.0, scratch.weights[s]
