@@ -99,4 +99,4 @@ def test_contributions_for_a_user_of_pytorch_geometric(journey):
 @pytest.mark.slow
 @runs("plot_paper.py")
 def test_table_of_a_paper_is_ready_for_latex(journey):
-    assert r"\toprule" in (journey["folder"] / "tables" / "scores.tex").read_text()
+    assert r"\toprule" in (journey["folder"] / "files" / "scores.tex").read_text()
