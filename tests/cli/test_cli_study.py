@@ -618,6 +618,15 @@ def test_evaluate_keeps_groups_together(run, folder, value, split):
     assert "--groups is for molecules, proteins and tables, which A is not." in err
 
 
+def test_a_column_called_scaffold_is_not_taken_for_computed_ones(run, folder):
+    pytest.importorskip("rdkit")
+    Path("esol.csv").write_text(MOLECULES.replace("batch", "scaffold"))
+    words = ("evaluate", "esol.csv", "--target", "logS", "--kernel", "wl", "--folds", 2, "--repeats", 1)
+    code, out, err = run(*words, "--groups", "scaffold")
+    assert is_one_line(code, out, err)
+    assert "--groups scaffold computes scaffolds, but esol.csv has a column of this name; rename it." in err
+
+
 RARE = [1] * 15 + [2] * 8 + [7]
 
 

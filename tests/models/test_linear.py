@@ -123,10 +123,13 @@ def test_rounding_of_sums_does_not_grow(loss, tolerance):
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_left_out_predictions_are_those_of_models_without_the_fold(loss, monkeypatch):
-    monkeypatch.setattr(linear, "_TOLERANCE", 1e-12)
+    monkeypatch.setattr(linear, "_TOLERANCE", 1e-14)
     rng = np.random.default_rng(1)
-    rows = [sp.csr_matrix(rng.normal(size=(90, 4))), sp.csr_matrix(10 * rng.normal(size=(90, 2)))]
-    y = rows[0].toarray()[:, 0] + 0.5 * rng.normal(size=90)
+    rare = rng.normal(size=(90, 4)) * (
+        rng.random((90, 4)) < (0.3, 0.9, 0.5, 0.8)
+    )  # columns are solved in another order
+    rows = [sp.csr_matrix(rare), sp.csr_matrix(10 * rng.normal(size=(90, 2)))]
+    y = rows[0].toarray()[:, 1] + 0.5 * rng.normal(size=90)
     y = (y > 0).astype(float) if loss == "logistic" else y
     parts = Parts(Local(), [None, None], np.array([40, 50]))
     in_two = [[of_block[:40], of_block[40:]] for of_block in rows]
@@ -136,17 +139,22 @@ def test_left_out_predictions_are_those_of_models_without_the_fold(loss, monkeyp
     X = np.hstack([of_block.toarray() / unit for of_block, unit in zip(rows, units, strict=True)])
     folds, penalty = linear.fold_of_each(y), model.penalties[0]
     assert np.bincount(folds).tolist() == [30, 30, 30]
+    of_blocks = np.empty((2, 90))
     for fold in range(3):
         train, test = folds != fold, folds == fold
         reference = LogisticRegression(C=1 / penalty, tol=1e-10) if loss == "logistic" else Ridge(alpha=penalty)
         reference.fit(X[train], y[train])
         decide = reference.decision_function if loss == "logistic" else reference.predict
         np.testing.assert_allclose(model.left_out[test, 0], decide(X[test]), atol=1e-5)
+        coefficients = np.ravel(reference.coef_)
+        of_blocks[:, test] = X[test, :4] @ coefficients[:4], X[test, 4:] @ coefficients[4:]
     decisions = sum(of_block @ c for of_block, c in zip(rows, model.coefficients, strict=True)) + model.intercept
     reference = (LogisticRegression(C=1 / penalty, tol=1e-10) if loss == "logistic" else Ridge(alpha=penalty)).fit(X, y)
     expected = reference.decision_function(X) if loss == "logistic" else reference.predict(X)
     np.testing.assert_allclose(decisions[:, 0], expected, atol=1e-5)
     assert model.shares.sum() == pytest.approx(1)
+    variances = of_blocks.var(axis=1)
+    np.testing.assert_allclose(model.shares, variances / variances.sum(), atol=1e-5)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])

@@ -98,6 +98,10 @@ def _targets_and_groups(table: GraphTable, args: argparse.Namespace) -> tuple[An
         groups = np.array([f"graph {i}" if value is None else f"group {value}" for i, value in values])
     elif table.smiles is None:
         raise ValueError(f"--groups scaffold is for molecules, which {table.source} is not.")
+    elif table.cells is not None and SCAFFOLD in table.cells:
+        raise ValueError(
+            f"--groups scaffold computes scaffolds, but {table.source} has a column of this name; rename it."
+        )
     else:
         groups = treegram.scaffold_groups([table.smiles[row] for row in table.kept])
     return graphs, y, groups[ids].astype(str)
