@@ -41,9 +41,8 @@ from treegram.graphs.transforms import Source, make_source
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
 
-Groups: TypeAlias = tuple[
-    Floats, list[str]
-]  # the user's groups of graph attributes side by side, and the names of columns
+# The user's groups of graph attributes side by side, and the names of their columns.
+Groups: TypeAlias = tuple[Floats, list[str]]
 
 _SHOWN = 60  # characters of a molecule in a message
 _LONGEST_REASON = 200  # characters of RDKit's own text

@@ -1,4 +1,4 @@
-"""Linear models of very many graphs: time and memory grow linearly with their number, and no graph is left out.
+"""Linear models of very many graphs: a pass over them costs time linear in their number, and no graph is left out.
 
 Above `SWITCH` graphs, a Gram matrix costs more than it gives. The automatic models then use one linear model on the rows of a
 few blocks, side by side, each with the same mean squared length.
@@ -177,9 +177,8 @@ def fit_blocks(
     with in_parts(screening.graphs) as graphs:
         ids = graphs.sample()
         sample = graphs.gather(ids)
-        few = sample[evenly_spaced(Y[ids], LARGE_SAMPLE)].assign(
-            attributes=None
-        )  # mapped rows cost no more with vectors
+        # Mapped rows cost no more with vectors.
+        few = sample[evenly_spaced(Y[ids], LARGE_SAMPLE)].assign(attributes=None)
         candidates = screening.affordable(list_candidates(sample), few)
         seconds = in_words(forecast_rows(sample, len(graphs), Y.shape[1]))
         label = f"fitting a linear model on {len(graphs):,} graphs{seconds}"
